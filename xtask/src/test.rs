@@ -6,8 +6,10 @@
 use std::env;
 use std::fs;
 use std::io::{self, Write};
+use std::num::NonZero;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use crate::hermetic::TemporaryHome;
@@ -36,7 +38,8 @@ pub fn all() -> Result {
     optional("fmt", "format", "rustfmt", &home, &["fmt", "--all", "--check"])?;
     optional("clippy", "lints", "clippy", &home, &LINTS)?;
     tests(&home)?;
-    cargo_step("doc tests", &home, &["test", "--workspace", "--doc"])?;
+    // With the features of the tests, so that nothing is built again.
+    cargo_step("doc tests", &home, &["test", "--workspace", "--doc", WITH_BENCHMARKS])?;
     step("documents", "cargo xtask docs --check", docs::check)?;
     println!("== all steps passed in {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
@@ -49,7 +52,10 @@ pub fn fast() -> Result {
 fn tests(home: &TemporaryHome) -> Result {
     let workspace = ["--workspace", "--no-fail-fast", WITH_BENCHMARKS];
     if has_cargo_command("nextest") {
-        return cargo_step("tests", home, &[&["nextest", "run"], &workspace[..]].concat());
+        // Many tests wait for timers and other programs more than they compute.
+        let threads = available_parallelism().map_or(2, NonZero::get) * 2;
+        let threads = format!("--test-threads={threads}");
+        return cargo_step("tests", home, &[&["nextest", "run", &threads], &workspace[..]].concat());
     }
     println!("== cargo-nextest is not installed; using cargo's own runner, which is slower");
     // All targets except the doc tests, which have their own step.

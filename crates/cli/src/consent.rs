@@ -3,6 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_report::escape_controls;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, Widening};
 
@@ -13,7 +14,7 @@ pub fn ensure_trusted(project: &Project, config: &AgentConfig) -> Result<(), Fau
         return Ok(());
     };
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
-        let _ = write!(std::io::stderr(), "{}", describe(&widening));
+        let _ = write!(std::io::stderr(), "{}", escape_controls(&describe(&widening)));
         if ask() {
             return widening.trust(project);
         }

@@ -218,6 +218,7 @@ impl Screen {
         };
         // We hold the project lock, so every checkout there is stale.
         checkouts.remove_leftovers(Duration::ZERO);
+        checkouts.remember_ignore_files().await?;
         let first = job.first_phase();
         let context = PlanContext {
             project: &project,

@@ -14,6 +14,8 @@ pub use console::{Console, MessageLevel, OutputFormat};
 pub use json::JsonSink;
 pub use messages::{beginning, ci_files, cut, debug_line, landing, left_out, status_tag};
 pub use presenter::{Presenter, Verbosity};
-pub use print::{notice, print, print_ansi, report_end, report_fault, report_panics, warn};
+pub use print::{
+    notice, print, print_ansi, print_json, print_unchanged, report_end, report_fault, report_panics, warn,
+};
 pub use signal_notice::SignalNotice;
 pub use time::local_time;

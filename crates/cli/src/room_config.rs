@@ -205,6 +205,11 @@ pub fn checkout_factory(
     // Not what agents may write: something could be left there for a check to find.
     let readable = [environment.toolchain().read.as_slice(), &user.sandbox.read].concat();
     check_room.bounds.read = readable.iter().filter_map(|path| path.canonicalize().ok()).collect();
+    // A relative entry would lead into the checkout.
+    for (_, path) in check_room.env.iter_mut().filter(|(name, _)| name == "PATH") {
+        let absolute: Vec<&str> = path.split(':').filter(|entry| entry.starts_with('/')).collect();
+        *path = absolute.join(":");
+    }
     // Checks have a home of their own with settings for git.
     check_room.env.retain(|(name, _)| !name.starts_with("GIT_CONFIG_"));
     check_room.bounds.shown_at = None;
@@ -215,6 +220,7 @@ pub fn checkout_factory(
         history: project.state_dir().join("history"),
         room_config: check_room,
         hub: place.hub_objects(),
+        repository: Repository::around(project.root()).directories.into_iter().next(),
         network: user.checks.network.then(|| Arc::clone(&room_config.egress)),
     }
 }

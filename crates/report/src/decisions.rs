@@ -19,6 +19,9 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
             text("."),
         ]);
     }
+    for (name, why) in &facts.book.failing {
+        items.push(vec![text("Your check "), code(name.as_str()), text(format!(" fails: {why}."))]);
+    }
     for (name, change) in &facts.book.changed {
         items.push(vec![text(capitalized(&describe_change(name, change))), text(".")]);
     }

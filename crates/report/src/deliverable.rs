@@ -1,6 +1,6 @@
 //! The section of one deliverable: status, assurance, acceptance criteria, and checks with their results.
 
-use autonoe_core::check::{Assurance, Check, Finding};
+use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
 use autonoe_verify::{CheckEvidence, Evidence, coverage};
@@ -20,12 +20,23 @@ pub(crate) fn deliverable(item: &Deliverable, facts: &RunFacts) -> ReportBlock {
     match evidence {
         // The checks as they were run are what counts, not their current definition.
         Some(evidence) => {
-            blocks.extend(evidence.checks.iter().map(|proof| check_with_evidence(proof, facts)))
+            let mut checks: Vec<&CheckEvidence> = evidence.checks.iter().collect();
+            checks.sort_by_key(|proof| is_proposed(&proof.check));
+            blocks.extend(checks.into_iter().map(|proof| check_with_evidence(proof, facts)))
         }
-        None => blocks.extend(own.iter().map(|check| check_without_evidence(check, facts))),
+        None => {
+            let mut checks: Vec<&Check> = own.iter().collect();
+            checks.sort_by_key(|check| is_proposed(check));
+            blocks.extend(checks.into_iter().map(|check| check_without_evidence(check, facts)))
+        }
     }
     let title = vec![status_badge(item), text(format!(" {}: {}", item.id, item.description))];
     ReportBlock::Section { title, blocks }
+}
+
+/// The user's own checks come first.
+fn is_proposed(check: &Check) -> bool {
+    check.origin == CheckOrigin::Proposed
 }
 
 /// Checks that belong to no single deliverable; `None` if there are none.
@@ -105,6 +116,13 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
     list.push(("Environment", vec![text(platform)]));
     if !evidence.uncommitted.is_empty() {
         list.push(("Not checked", vec![text(format!("uncommitted: {}", evidence.uncommitted.join(", ")))]));
+    }
+    if !evidence.runner_files.is_empty() {
+        let files = evidence.runner_files.join(", ");
+        list.push((
+            "Look at",
+            vec![text(format!("new files that test runners read by themselves: {files}"))],
+        ));
     }
     list.push(("To reproduce", vec![code(format!("autonoe verify {}", item.id))]));
     list

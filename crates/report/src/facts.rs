@@ -9,7 +9,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{DeniedCall, EventRow, History, RunCommits, RunRow, SessionRow};
 use autonoe_store::{CheckRegistry, Project, ProjectLock, StatusStore};
-use autonoe_verify::Evidence;
+use autonoe_verify::{Evidence, disown_foreign_findings};
 use jiff::Timestamp;
 
 use crate::checks::project_checks;
@@ -90,8 +90,9 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         })?,
     };
     let is_last = run.id == last_number;
-    let status = StatusStore::read(project)?
+    let mut status = StatusStore::read(project)?
         .unwrap_or_else(|| ProjectStatus::empty(now.to_zoned(jiff::tz::TimeZone::UTC).date()));
+    disown_foreign_findings(project, &mut status)?;
     let book = CheckRegistry::load(project)?;
     let mut evidence = BTreeMap::new();
     for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {

@@ -24,5 +24,5 @@ pub use ending::{Ending, EndingKind};
 pub use facts::{RunFacts, gather};
 pub use html::html;
 pub use markdown::markdown;
-pub use sanitize::escape_controls;
+pub use sanitize::{escape_controls, escape_json, one_line};
 pub use wording::{assurance, cost};

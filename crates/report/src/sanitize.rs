@@ -31,8 +31,6 @@ pub(crate) fn sanitize(document: Document, redactor: &Redactor) -> Document {
 /// Removes colour codes and makes visible what would be interpreted instead of shown: control characters, and characters that change
 /// the writing direction and could make a line read differently from how it runs.
 pub fn escape_controls(text: &str) -> String {
-    let changes_direction =
-        |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
@@ -41,12 +39,36 @@ pub fn escape_controls(text: &str) -> String {
             '\u{1b}' if length > 1 => {}
             '\r' if rest.starts_with("\r\n") => {}
             '\n' | '\t' => out.push(c),
-            c if c.is_control() || changes_direction(c) => out.push_str(&format!("[U+{:04X}]", u32::from(c))),
+            c if acts(c) => out.push_str(&format!("[U+{:04X}]", u32::from(c))),
             c => out.push(c),
         }
         rest = &rest[length..];
     }
     out
+}
+
+/// Like [`escape_controls`], for text that must stay on one line.
+pub fn one_line(text: &str) -> String {
+    escape_controls(text).replace('\n', "[U+000A]")
+}
+
+/// The same for JSON, where a character can be written in another way.
+pub fn escape_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' | '\t' => out.push(c),
+            c if acts(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Whether a terminal acts on a character instead of showing it.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{061c}')
 }
 
 /// Length in bytes of the colour escape sequence at the start of the text.

@@ -40,6 +40,12 @@ pub struct CheckRegistry {
     /// Names of the user's checks that are not as accepted, until the user decides.
     #[serde(default)]
     pub changed: BTreeMap<String, CheckChange>,
+    /// The user's checks that failed when they last ran, by name, with the reason.
+    #[serde(default)]
+    pub failing: BTreeMap<String, String>,
+    /// Files that test runners read by themselves, as they were committed when checks were first run; `None` before that.
+    #[serde(default)]
+    pub runner_files: Option<BTreeSet<String>>,
     /// Baseline of each check from before the work began, by check key.
     #[serde(rename = "seen", default)]
     pub baselines: BTreeMap<String, CheckBaseline>,
@@ -142,6 +148,8 @@ impl Default for CheckRegistry {
             assigned: BTreeMap::new(),
             written: BTreeMap::new(),
             changed: BTreeMap::new(),
+            failing: BTreeMap::new(),
+            runner_files: None,
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),
             files: BTreeMap::new(),

@@ -27,7 +27,7 @@ pub use check_registry::{
     CheckState, CurrentFile, Dispute, MAX_FILE_BYTES,
 };
 pub use crash::{CrashPoint, CrashPointError, JournalPoint};
-pub use evidence_file::{evidence_file, read_evidence, write_evidence};
+pub use evidence_file::{StoredEvidence, evidence_file, read_evidence, write_evidence};
 pub use hash::sha256_hex;
 pub use instructions::ProjectInstructions;
 pub use journal::SqliteJournal;

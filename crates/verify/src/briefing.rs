@@ -40,7 +40,7 @@ pub(crate) fn briefing(
         return None;
     }
     let mut text = "## Checks\n\nThese decide whether a deliverable has passed. Autonoe runs them on a clean checkout of the last commit, \
-                    when you set a status to `passed` and again at the end. So commit first. If the call is refused, the answer says what \
+                    when you set a status to `passed` and again at the end, each in a checkout of its own: nothing is built or installed there. So commit first. If the call is refused, the answer says what \
                     failed.\n"
         .to_owned();
     for check in open.iter().take(MAX_LISTED) {

@@ -3,6 +3,7 @@
 //! Agents can write the project's repository, so none of its settings, hooks and filters are used, and no object that the commit does not
 //! reach ([`crate::commit_objects`]). Git runs in rooms only. Where there is no repository, the files are copied, and that is reported.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use tempfile::TempDir;
 use crate::blocking::blocking;
 use crate::commit_objects::{CommitObjects, Transfer, untrustworthy};
 use crate::commit_source::{CommitSource, HubObjects, blocked_git};
-use crate::copied_tree::{CopyError, copy_tree};
+use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::directory_within;
@@ -38,6 +39,16 @@ const COPY: &str = r#"mkdir -p "$1" && cp -a --reflink=auto "$2/." "$1""#;
 const GIT_SETTINGS: &str = "[user]\n\tname = Autonoe\n\temail = autonoe@localhost\n[safe]\n\tdirectory = *\n\
                             \tbareRepository = all\n[init]\n\tdefaultBranch = main\n";
 
+/// Prints a branch of the repository `$1` that contains the commit `$2`.
+const BRANCH: &str =
+    r#"cd "$1" && git for-each-ref --count=1 --contains "$2" --format='%(refname)' refs/heads refs/remotes"#;
+
+/// A file in the directory of histories.
+const IGNORE_FILES: &str = "ignore-files.json";
+
+/// Fault code of a commit that is not in the repository.
+pub const NO_COMMIT: &str = "no_commit";
+
 /// Creates checkouts of a project.
 #[derive(Debug, Clone)]
 pub struct CheckoutFactory {
@@ -50,6 +61,8 @@ pub struct CheckoutFactory {
     pub room_config: RoomConfig,
     /// Where the commits of agents are, if they work in a workspace.
     pub hub: Option<HubObjects>,
+    /// The project's repository when the run began, which must still be there, unless agents work in a workspace.
+    pub repository: Option<PathBuf>,
     /// Egress rules for checks that need the network; `None` if the user does not allow it.
     pub network: Option<Arc<EgressRules>>,
 }
@@ -113,6 +126,14 @@ pub(crate) struct PreparedFiles {
 }
 
 impl Checkout {
+    /// Files that test runners read by themselves.
+    pub(crate) fn runner_files(&self) -> BTreeSet<String> {
+        match &self.content {
+            Content::Commit(objects) => objects.runner_files.clone(),
+            Content::Files(_) => BTreeSet::new(),
+        }
+    }
+
     /// Makes a clean checkout.
     pub async fn files(&self) -> Result<CheckoutFiles, Fault> {
         let directory = self.factory.directory_in(self.directory.path());
@@ -220,6 +241,25 @@ impl CheckoutFactory {
         History { directory: self.history.clone() }.remove_old(age);
     }
 
+    /// Remembers the ignore files of a project without a repository, before the first agent could write some. They decide what is copied.
+    pub async fn remember_ignore_files(&self) -> Result<(), Fault> {
+        let has_repository = !Repository::around(&self.root).directories.is_empty();
+        if self.hub.is_some() || has_repository || self.remembered_ignore_files().is_some() {
+            return Ok(());
+        }
+        let root = self.root.clone();
+        let files = blocking(move |cancel| ignore_files(&root, cancel)).await;
+        let text = serde_json::to_string(&files).unwrap_or_default();
+        let written =
+            fs::create_dir_all(&self.history).and_then(|()| fs::write(self.history.join(IGNORE_FILES), text));
+        written.map_err(|error| self.io_fault(&error))
+    }
+
+    fn remembered_ignore_files(&self) -> Option<IgnoreFiles> {
+        let text = fs::read_to_string(self.history.join(IGNORE_FILES)).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
     /// Prepares checkouts of a commit, or the last one.
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         let source = self.source()?;
@@ -239,7 +279,7 @@ impl CheckoutFactory {
             Err(QueryError::NoCommit(_)) if commit.is_some() => {
                 let message =
                     format!("Commit {} does not exist in this repository.", commit.unwrap_or_default());
-                return Err(Fault::permanent(FaultLayer::Config, "no_commit", message));
+                return Err(Fault::permanent(FaultLayer::Config, NO_COMMIT, message));
             }
             Err(QueryError::NoCommit(why)) => {
                 let files = directory.path().join("files");
@@ -263,8 +303,29 @@ impl CheckoutFactory {
         })
     }
 
+    /// Says that no branch of the project's repository contains a commit; `None` if one does, or without a commit.
+    pub async fn why_unreachable(&self, commit: Option<&str>) -> Result<Option<String>, Fault> {
+        let (Some(commit), Some(source)) = (commit, self.source()?) else {
+            return Ok(None);
+        };
+        let room = self.git_room(source.readable.clone(), [])?;
+        let found = room.run(BRANCH, [source.directory.as_os_str(), commit.as_ref()]).await;
+        room.close().await;
+        let is_reachable = !found?.stdout.trim().is_empty();
+        Ok((!is_reachable).then(|| "its commit is on no branch: git may remove it".to_owned()))
+    }
+
     /// Where commits come from; `None` without a repository.
     pub(crate) fn source(&self) -> Result<Option<CommitSource>, Fault> {
+        let now = Repository::around(&self.root).directories.into_iter().next();
+        if let Some(repository) = self.repository.as_ref().filter(|_| self.hub.is_none())
+            && now.as_ref() != Some(repository)
+        {
+            let message =
+                format!("The project's repository {} was removed, moved or replaced.", repository.display());
+            return Err(Fault::permanent(FaultLayer::Config, "repository_gone", message)
+                .hint("Restore it; without it there is nothing that checks could be run on."));
+        }
         let Bounds { home, temp, write, .. } = &self.room_config.bounds;
         let temporary: Vec<&PathBuf> = [home, temp].into_iter().chain(write).collect();
         CommitSource::find(&self.root, self.hub.as_ref(), &temporary)
@@ -289,9 +350,11 @@ impl CheckoutFactory {
     /// `why`: the reason for copying.
     async fn copy(&self, to: &Path, why: NoCommit) -> Result<String, Fault> {
         let (root, repository, to) = (self.root.clone(), Repository::around(&self.root), to.to_owned());
+        let remembered = self.remembered_ignore_files();
         let copied = blocking(move |cancel| {
             fs::create_dir(&to).map_err(CopyError::Unwritable)?;
-            copy_tree(&root, &repository, &to, cancel)
+            let ignore = remembered.unwrap_or_else(|| ignore_files(&root, cancel));
+            copy_tree(&root, &repository, &ignore, &to, cancel)
         });
         copied.await.map_err(|error| {
             let advice = match &error {

@@ -4,7 +4,7 @@
 //! packs in one room, which reads that repository, and indexes the pack in another: there, the name of an object is the hash of its
 //! content. SPEC.md and `.autonoe/`, which contain the expected results, are left out.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +16,7 @@ use autonoe_git::{GitRoom, Skeleton, pipe};
 use crate::commit_source::CommitSource;
 use crate::history::{History, StoredHistory};
 use crate::no_commit::{NoCommit, QueryError};
+use crate::runner_files::is_runner_file;
 
 /// Lists what the commit `$3` of the repository `$1` reaches, in files of the directory `$2`. The other arguments are commits whose objects we
 /// have: what the first of them that is an ancestor reaches is not listed. Prints the commit, that ancestor or `-`, and the hash format.
@@ -75,6 +76,8 @@ pub(crate) struct CommitObjects {
     /// The contents of `packed-refs`: tags.
     refs: String,
     shallow: Option<String>,
+    /// Files of the project that test runners read by themselves.
+    pub(crate) runner_files: BTreeSet<String>,
 }
 
 impl CommitObjects {
@@ -168,6 +171,7 @@ impl Transfer<'_> {
             objects,
             refs: listed.tags,
             shallow: listed.shallow,
+            runner_files: self.runner_files()?,
         })
     }
 
@@ -266,6 +270,12 @@ impl Transfer<'_> {
     fn is_hidden(&self, path: &str) -> bool {
         let inside = path.strip_prefix(self.source.part.as_str());
         inside.is_some_and(|inside| inside == "SPEC.md" || inside.starts_with(".autonoe/"))
+    }
+
+    fn runner_files(&self) -> Result<BTreeSet<String>, Fault> {
+        let inside =
+            |(_, path): (String, String)| path.strip_prefix(self.source.part.as_str()).map(str::to_owned);
+        Ok(self.tree()?.into_iter().filter_map(inside).filter(|path| is_runner_file(path)).collect())
     }
 
     /// Hashes and paths of the files of the commit.

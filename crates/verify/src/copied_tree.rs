@@ -3,6 +3,7 @@
 //! Agents can write everything here: ignore files, links, pipes and huge files. So only regular files are opened, all of them
 //! by crate `files`, and number, size and time are bounded.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read, Write};
@@ -13,8 +14,8 @@ use std::vec;
 use autonoe_files::{ReadError, open_beneath, read_bytes_beneath, show_bytes};
 use autonoe_sandbox::Repository;
 use autonoe_store::sha256_hex;
-use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use ignore::{Match, WalkBuilder};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
@@ -58,14 +59,35 @@ enum CopiedEntry {
     File(PathBuf),
 }
 
+/// Ignore files that count, by path, with the hashes of their contents. Those that an agent has written or changed do not.
+pub(crate) type IgnoreFiles = BTreeMap<PathBuf, String>;
+
+/// The ignore files of a project as they are now.
+pub(crate) fn ignore_files(root: &Path, cancel: &CancellationToken) -> IgnoreFiles {
+    let walk = WalkBuilder::new(root)
+        .standard_filters(false)
+        .filter_entry(|entry| !is_skipped(entry.file_name()))
+        .build();
+    let files = walk.take(MAX_ENTRIES).take_while(|_| !cancel.is_cancelled()).filter_map(Result::ok);
+    let files = files.filter(|entry| IGNORE_FILES.iter().any(|name| entry.file_name() == *name));
+    files
+        .filter_map(|entry| {
+            let path = entry.path().strip_prefix(root).ok()?.to_owned();
+            let text = read_bytes_beneath(root, &path, MAX_IGNORE_BYTES).ok()?;
+            Some((path, sha256_hex(&text)))
+        })
+        .collect()
+}
+
 /// Copies the files that git would not ignore. Returns a hash of them all.
 pub(crate) fn copy_tree(
     from: &Path,
     repository: &Repository,
+    ignore: &IgnoreFiles,
     to: &Path,
     cancel: &CancellationToken,
 ) -> Result<String, CopyError> {
-    let entries = list(from, repository, cancel)?;
+    let entries = list(from, repository, ignore, cancel)?;
     let (mut left, mut list) = (MAX_BYTES, String::new());
     for entry in entries {
         let described = match &entry {
@@ -132,10 +154,11 @@ fn copy_file(
 fn list(
     from: &Path,
     repository: &Repository,
+    ignore: &IgnoreFiles,
     cancel: &CancellationToken,
 ) -> Result<Vec<CopiedEntry>, CopyError> {
     let mut levels = above(from, repository);
-    levels.push(Level::new(from, Path::new(""), repository)?);
+    levels.push(Level::new(from, Path::new(""), repository, ignore)?);
     let outside = levels.len() - 1;
     let (mut found, mut seen, mut bytes, mut largest) = (Vec::new(), 0, 0_u64, Vec::new());
     while levels.len() > outside {
@@ -153,14 +176,14 @@ fn list(
         }
         let path = level.path.join(&name);
         let Ok(metadata) = from.join(&path).symlink_metadata() else { continue };
-        if is_ours(&name) || is_ignored(&levels, &from.join(&path), &metadata) {
+        if is_skipped(&name) || is_ignored(&levels, &from.join(&path), &metadata) {
             continue;
         }
         if metadata.is_symlink() {
             found.push(CopiedEntry::Link(path));
         } else if metadata.is_dir() {
             if levels.len() - outside < MAX_DEPTH {
-                levels.push(Level::new(from, &path, repository)?);
+                levels.push(Level::new(from, &path, repository, ignore)?);
             }
             found.push(CopiedEntry::Directory(path));
         } else if metadata.is_file() {
@@ -178,8 +201,11 @@ fn list(
     Ok(found)
 }
 
-fn is_ours(name: &OsStr) -> bool {
-    name == ".git" || name == ".autonoe"
+/// Our own files, and what programs have installed or built.
+fn is_skipped(name: &OsStr) -> bool {
+    [".git", ".autonoe", "node_modules", ".venv", "__pycache__", ".tox"]
+        .iter()
+        .any(|skipped| name == *skipped)
 }
 
 /// The innermost directory with a matching pattern decides; patterns outside the file's repository do not apply.
@@ -206,7 +232,12 @@ struct Level {
 }
 
 impl Level {
-    fn new(root: &Path, path: &Path, repository: &Repository) -> Result<Self, CopyError> {
+    fn new(
+        root: &Path,
+        path: &Path,
+        repository: &Repository,
+        ignore: &IgnoreFiles,
+    ) -> Result<Self, CopyError> {
         let unreadable =
             |error: io::Error| CopyError::Unreadable { path: root.join(path), error: error.into() };
         let mut names = Vec::new();
@@ -217,11 +248,15 @@ impl Level {
             }
         }
         names.sort_unstable();
-        Ok(Self { path: path.to_owned(), left: names.into_iter(), ..Self::patterns(root, path, repository) })
+        Ok(Self {
+            path: path.to_owned(),
+            left: names.into_iter(),
+            ..Self::patterns(root, path, repository, Some(ignore))
+        })
     }
 
-    /// Without entries.
-    fn patterns(root: &Path, path: &Path, repository: &Repository) -> Self {
+    /// Without entries. `None` for `ignore` if no agent can write here.
+    fn patterns(root: &Path, path: &Path, repository: &Repository, ignore: Option<&IgnoreFiles>) -> Self {
         let directory = root.join(path);
         let git = directory.join(".git");
         let is_repository = git.symlink_metadata().is_ok();
@@ -230,8 +265,13 @@ impl Level {
         let exclude = repository.directories.first().filter(|_| directory == repository.top(root));
         let exclude = exclude
             .map(|directory| read_bytes_beneath(directory, Path::new("info/exclude"), MAX_IGNORE_BYTES));
-        let files = IGNORE_FILES.map(|name| read_bytes_beneath(root, &path.join(name), MAX_IGNORE_BYTES));
-        for text in exclude.into_iter().chain(files).flatten() {
+        let files = IGNORE_FILES.map(|name| {
+            let file = path.join(name);
+            let text = read_bytes_beneath(root, &file, MAX_IGNORE_BYTES).ok()?;
+            ignore.is_none_or(|ignore| ignore.get(&file) == Some(&sha256_hex(&text))).then_some(text)
+        });
+        let exclude = exclude.into_iter().filter_map(Result::ok);
+        for text in exclude.chain(files.into_iter().flatten()) {
             for line in String::from_utf8_lossy(&text).trim_start_matches('\u{feff}').lines() {
                 // Git ignores invalid patterns too.
                 let _ = ignored.add_line(None, line);
@@ -249,7 +289,7 @@ fn above(root: &Path, repository: &Repository) -> Vec<Level> {
     };
     let parents = root.ancestors().skip(1).take_while(|parent| parent.starts_with(top));
     let mut levels: Vec<_> =
-        parents.map(|parent| Level::patterns(parent, Path::new(""), repository)).collect();
+        parents.map(|parent| Level::patterns(parent, Path::new(""), repository, None)).collect();
     levels.reverse();
     levels
 }

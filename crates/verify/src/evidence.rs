@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use autonoe_core::check::Check;
+use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
-use autonoe_store::{Project, evidence_file, read_evidence};
+use autonoe_core::status::ProjectStatus;
+use autonoe_store::{Project, StoredEvidence, evidence_file, read_evidence};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
@@ -42,6 +43,9 @@ pub struct Evidence {
     /// Uncommitted files, which were not checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
+    /// New files that test runners read by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runner_files: Vec<String>,
     pub environment: CheckEnvironment,
     /// `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +53,9 @@ pub struct Evidence {
     pub at: Timestamp,
     /// Version of Autonoe.
     pub autonoe: String,
+    /// Whether this user's Autonoe wrote exactly this for this project; false for evidence that was edited or came with a clone.
+    #[serde(skip)]
+    pub is_ours: bool,
 }
 
 /// A criterion and the checks that cover it; without checks it is only claimed.
@@ -91,8 +98,9 @@ pub struct Builder {
 impl Evidence {
     /// `None` if there is no evidence.
     pub fn load(project: &Project, deliverable: &str) -> Result<Option<Self>, Fault> {
-        let read = |value| {
-            serde_json::from_value(value).map_err(|error| {
+        let read = |StoredEvidence { value, is_ours }| {
+            let evidence = serde_json::from_value(value).map(|evidence| Self { is_ours, ..evidence });
+            evidence.map_err(|error| {
                 let file = evidence_file(project, deliverable);
                 let message = format!("{} cannot be read: {error}.", file.display());
                 Fault::permanent(FaultLayer::Config, "evidence", message)
@@ -100,6 +108,27 @@ impl Evidence {
         };
         read_evidence(project, deliverable)?.map(read).transpose()
     }
+}
+
+/// Makes deliverables claimed that are verified without evidence of our own: their status came with a clone, or someone wrote it. Returns their
+/// ids.
+pub fn disown_foreign_findings(project: &Project, status: &mut ProjectStatus) -> Result<Vec<String>, Fault> {
+    let mut disowned = Vec::new();
+    for item in &mut status.deliverables {
+        let Some(finding) = item.finding.as_mut().filter(|finding| finding.assurance == Assurance::Verified)
+        else {
+            continue;
+        };
+        let evidence = read_evidence(project, &item.id)?;
+        let is_ours = evidence.is_some_and(|evidence| {
+            evidence.is_ours && evidence.value["tree"].as_str() == finding.tree.as_deref()
+        });
+        if !is_ours {
+            finding.assurance = Assurance::Claimed;
+            disowned.push(item.id.clone());
+        }
+    }
+    Ok(disowned)
 }
 
 /// The criteria of a deliverable, each with the checks that cover it.

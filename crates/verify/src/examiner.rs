@@ -125,7 +125,9 @@ impl ProjectExaminer {
             CheckPurpose::Claim | CheckPurpose::RedFirst => None,
             CheckPurpose::Confirmation => read_evidence(&self.project, &deliverable.id)?,
         };
-        let earlier = earlier.and_then(|evidence| serde_json::from_value(evidence["builder"].clone()).ok());
+        let earlier = earlier.filter(|evidence| evidence.is_ours);
+        let earlier =
+            earlier.and_then(|evidence| serde_json::from_value(evidence.value["builder"].clone()).ok());
         Ok(earlier.or_else(|| self.builders.current()))
     }
 
@@ -148,6 +150,7 @@ impl ProjectExaminer {
                 commit: revision.commit.clone(),
                 tree: revision.tree.clone(),
                 uncommitted: revision.uncommitted.clone(),
+                runner_files: new_runner_files(&CheckRegistry::load(&self.project)?, checkout),
                 environment: CheckEnvironment {
                     os: std::env::consts::OS.to_owned(),
                     architecture: std::env::consts::ARCH.to_owned(),
@@ -158,6 +161,7 @@ impl ProjectExaminer {
                 checks: results.evidence.clone(),
                 at,
                 autonoe: env!("CARGO_PKG_VERSION").to_owned(),
+                is_ours: true,
             };
             let evidence = serde_json::to_value(evidence).unwrap_or_default();
             write_evidence(&self.project, &deliverable.id, &evidence)?;
@@ -185,6 +189,7 @@ impl ProjectExaminer {
         }
         let now = self.clock.now();
         let checkout = self.checkouts.check_out(None).await?;
+        registry.runner_files.get_or_insert_with(|| checkout.runner_files());
         let committed = checkout.files().await?;
         let mut missing = Vec::new();
         for check in &new {
@@ -275,6 +280,69 @@ impl ProjectExaminer {
         *self.protected.write().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
+    /// Runs the checks of everything that passed once more, and those of the project.
+    async fn run_all_again(&self) -> Result<Confirmation, Fault> {
+        let mut registry = CheckRegistry::load(&self.project)?;
+        let checks = self.checks(&registry);
+        let Some(status) = self.status.load().await?.filter(|_| !checks.is_empty()) else {
+            return Ok(Confirmation::default());
+        };
+        self.record_disputes(&mut registry).await?;
+        let mut confirmation = Confirmation::default();
+        let checkout = self.checkouts.check_out(None).await?;
+        let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
+        for deliverable in passed {
+            let checks = checks_of(&checks, &deliverable.id);
+            if checks.is_empty() {
+                continue;
+            }
+            let mut results =
+                self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
+            cap(&mut results, &registry, &deliverable.id);
+            record_failures(&mut registry, &results);
+            let tree = Some(&checkout.revision.tree);
+            let is_known =
+                |found: &Finding| found.assurance == results.assurance && found.tree.as_ref() == tree;
+            if results.failures.is_empty() && deliverable.finding.as_ref().is_some_and(is_known) {
+                continue;
+            }
+            let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Confirmation).await?;
+            if results.assurance == Assurance::Failed {
+                confirmation.regressed.push(deliverable.id.clone());
+                self.reset(&deliverable.id, finding).await?;
+            } else {
+                self.store_finding(&deliverable.id, finding).await?;
+            }
+        }
+        let mut whole = of_project(&checks, &status);
+        if self.is_strict {
+            // What became of its deliverable does not matter.
+            whole.extend(checks.iter().filter(|check| is_of_unfinished(check, &status)));
+        }
+        let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
+        checkout.close().await;
+        record_failures(&mut registry, &results);
+        registry.save(&self.project)?;
+        let failed = results.evidence.iter().filter(|check| !check.run.passed());
+        confirmation.project = failed.map(|failed| failed.check.name.clone()).collect();
+        *self.project_failures.lock().unwrap_or_else(PoisonError::into_inner) = results.failures;
+        Ok(confirmation)
+    }
+
+    /// Makes all verified deliverables claimed.
+    async fn void_findings(&self) -> Result<(), Fault> {
+        let status = self.status.load().await?;
+        for item in status.iter().flat_map(ProjectStatus::active) {
+            if let Some(finding) =
+                item.finding.as_ref().filter(|found| found.assurance == Assurance::Verified)
+            {
+                let void = Finding { assurance: Assurance::Claimed, ..finding.clone() };
+                self.store_finding(&item.id, void).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Resets a deliverable that no longer passes, and reports it.
     async fn reset(&self, id: &str, finding: Finding) -> Result<(), Fault> {
         let changed = self
@@ -324,6 +392,23 @@ fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance 
         (false, _) => Assurance::Failed,
         (true, true) => Assurance::Verified,
         (true, false) => Assurance::Claimed,
+    }
+}
+
+/// Files that test runners read by themselves, and that were not there when the checks were new.
+fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String> {
+    let known = registry.runner_files.clone().unwrap_or_default();
+    let is_new = |file: &String| !known.contains(file) && !registry.files.contains_key(file);
+    checkout.runner_files().into_iter().filter(is_new).collect()
+}
+
+/// Remembers which checks of the user's failed when they last ran.
+fn record_failures(registry: &mut CheckRegistry, results: &CheckResults) {
+    for CheckEvidence { check, run, .. } in &results.evidence {
+        match run.passed() || check.origin == CheckOrigin::Proposed {
+            true => drop(registry.failing.remove(&check.name)),
+            false => drop(registry.failing.insert(check.name.clone(), run.sentence())),
+        }
     }
 }
 
@@ -450,57 +535,31 @@ impl Examiner for ProjectExaminer {
                 results
             }
         };
+        record_failures(&mut registry, &results);
+        registry.save(&self.project)?;
         let changed = self.differences(&registry).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
-        let message = summary(&checkout, &results, &changed);
+        let mut message = summary(&checkout, &results, &changed);
+        let new = new_runner_files(&registry, &checkout);
+        if results.assurance == Assurance::Verified && !new.is_empty() {
+            let notice = format!("Test runners read these new files by themselves: {}.", new.join(", "));
+            message = format!("{message}\n{notice}");
+            self.emit(RunEvent::Notice { message: format!("{}: {notice}", deliverable.id) }).await?;
+        }
         checkout.close().await;
         Ok(Examination { finding, message })
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
         let _working = self.working.lock().await;
-        let mut registry = CheckRegistry::load(&self.project)?;
-        let checks = self.checks(&registry);
-        let Some(status) = self.status.load().await?.filter(|_| !checks.is_empty()) else {
-            return Ok(Confirmation::default());
-        };
-        self.record_disputes(&mut registry).await?;
-        let mut confirmation = Confirmation::default();
-        let checkout = self.checkouts.check_out(None).await?;
-        let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
-        for deliverable in passed {
-            let checks = checks_of(&checks, &deliverable.id);
-            if checks.is_empty() {
-                continue;
+        match self.run_all_again().await {
+            // What could not be confirmed is not verified.
+            Err(fault) => {
+                self.void_findings().await?;
+                Err(fault)
             }
-            let mut results =
-                self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
-            cap(&mut results, &registry, &deliverable.id);
-            let tree = Some(&checkout.revision.tree);
-            let is_known =
-                |found: &Finding| found.assurance == results.assurance && found.tree.as_ref() == tree;
-            if results.failures.is_empty() && deliverable.finding.as_ref().is_some_and(is_known) {
-                continue;
-            }
-            let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Confirmation).await?;
-            if results.assurance == Assurance::Failed {
-                confirmation.regressed.push(deliverable.id.clone());
-                self.reset(&deliverable.id, finding).await?;
-            } else {
-                self.store_finding(&deliverable.id, finding).await?;
-            }
+            confirmed => confirmed,
         }
-        let mut whole = of_project(&checks, &status);
-        if self.is_strict {
-            // What became of its deliverable does not matter.
-            whole.extend(checks.iter().filter(|check| is_of_unfinished(check, &status)));
-        }
-        let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
-        checkout.close().await;
-        let failed = results.evidence.iter().filter(|check| !check.run.passed());
-        confirmation.project = failed.map(|failed| failed.check.name.clone()).collect();
-        *self.project_failures.lock().unwrap_or_else(PoisonError::into_inner) = results.failures;
-        Ok(confirmation)
     }
 
     async fn review_briefing(&self) -> Result<Option<String>, Fault> {

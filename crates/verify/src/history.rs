@@ -60,6 +60,7 @@ impl History {
             .filter_map(|entry| {
                 let name = entry.file_name().into_string().ok()?;
                 let commit = name.split('-').next()?.to_owned();
+                entry.file_type().ok().filter(fs::FileType::is_dir)?;
                 let made = entry.metadata().and_then(|metadata| metadata.modified()).ok()?;
                 Some(StoredHistory { directory: entry.path(), commit, made })
             })

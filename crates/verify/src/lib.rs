@@ -26,6 +26,7 @@ mod other_project;
 mod output;
 mod reproduce;
 mod review;
+mod runner_files;
 mod spec;
 mod spec_error;
 mod uncommitted;
@@ -33,12 +34,14 @@ mod written_changes;
 
 pub use changes::{Changes, ChangesError, Commit, FileChange};
 pub use check_run::{CheckRun, CheckVerdict};
-pub use checkout::{Checkout, CheckoutFactory, CheckoutFiles, Revision};
+pub use checkout::{Checkout, CheckoutFactory, CheckoutFiles, NO_COMMIT, Revision};
 pub use checks::{all_checks, check_key, checks_of, why_not_counted, written_checks};
 pub use commit_source::HubObjects;
 pub use current_builder::CurrentBuilder;
 pub use decide::{accept, reject};
-pub use evidence::{Builder, CheckEnvironment, CheckEvidence, Criterion, Evidence, coverage};
+pub use evidence::{
+    Builder, CheckEnvironment, CheckEvidence, Criterion, Evidence, coverage, disown_foreign_findings,
+};
 pub use examiner::{EventListener, ProjectExaminer};
 pub use head::last_commit;
 pub use no_commit::NoCommit;

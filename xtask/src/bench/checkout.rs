@@ -43,6 +43,7 @@ async fn compare(autonoe: &Path, project: &BenchProject, objects: &str) -> Resul
         history: project.home().join("history"),
         room_config: room_config(autonoe, &scratch).await?,
         hub: None,
+        repository: None,
         network: None,
     };
     let (mut ours, mut cloned) = (Sample::default(), Sample::default());

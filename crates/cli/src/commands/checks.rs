@@ -59,7 +59,10 @@ pub fn cmd_checks(args: &ChecksArgs, environment: &Environment) -> Result<u8, Fa
             let project = environment.project(&args.project)?;
             let book = CheckRegistry::load(&project)?;
             let checks = project_checks(&project, &book)?;
-            present::print(&if args.json { as_json(&checks, &book) } else { as_text(&checks, &book) });
+            match args.json {
+                true => present::print_json(&as_json(&checks, &book)),
+                false => present::print(&as_text(&checks, &book)),
+            }
             return Ok(exit::DONE);
         }
         Some(ChecksCommand::Accept { targets, project }) => (project, targets, true),

@@ -17,6 +17,6 @@ pub struct CompletionsArgs {
 pub fn cmd_completions(args: &CompletionsArgs, mut cli: Command) -> Result<u8, Fault> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli, "autonoe", &mut script);
-    present::print(&String::from_utf8_lossy(&script));
+    present::print_unchanged(&String::from_utf8_lossy(&script));
     Ok(exit::DONE)
 }

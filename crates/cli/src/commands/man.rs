@@ -35,6 +35,6 @@ pub fn cmd_man(args: &ManArgs, mut cli: Command) -> Result<u8, Fault> {
     page.render(&mut text).map_err(|error| {
         Fault::permanent(FaultLayer::System, "man", format!("The manual page cannot be generated: {error}."))
     })?;
-    present::print(&String::from_utf8_lossy(&text));
+    present::print_unchanged(&String::from_utf8_lossy(&text));
     Ok(exit::DONE)
 }

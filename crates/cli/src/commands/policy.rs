@@ -107,7 +107,10 @@ pub fn cmd_policy(args: &PolicyArgs, environment: &Environment) -> Result<u8, Fa
     }
     let command = args.command.join(" ");
     let verdict = policy.check(&command);
-    present::print(&if args.json { format!("{}\n", as_json(&command, &verdict)) } else { as_text(&verdict) });
+    match args.json {
+        true => present::print_json(&format!("{}\n", as_json(&command, &verdict))),
+        false => present::print(&as_text(&verdict)),
+    }
     Ok(if verdict.is_allowed() { exit::DONE } else { exit::BLOCKED })
 }
 
@@ -161,7 +164,7 @@ fn batch(policy: &CommandPolicy) -> Result<u8, Fault> {
         };
         let line = line.map_err(|error| wrong(error.to_string()))?;
         let command: String = serde_json::from_str(&line).map_err(|error| wrong(error.to_string()))?;
-        present::print(&format!("{}\n", as_json(&command, &policy.check(&command))));
+        present::print_json(&format!("{}\n", as_json(&command, &policy.check(&command))));
     }
     Ok(exit::DONE)
 }

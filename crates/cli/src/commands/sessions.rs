@@ -85,11 +85,17 @@ pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8
                 Some(history) => history.sessions(*limit)?,
                 None => Vec::new(),
             };
-            present::print(&if *json { format!("{:#}\n", json!(sessions)) } else { table(&sessions) });
+            match json {
+                true => present::print_json(&format!("{:#}\n", json!(sessions))),
+                false => present::print(&table(&sessions)),
+            }
         }
         SessionsCommand::Show { session, project, json } => {
             let (row, events) = find_session(&environment.project(project)?, *session)?;
-            present::print(&if *json { lines(&events) } else { event_list(&row, &events) });
+            match json {
+                true => present::print_json(&lines(&events)),
+                false => present::print(&event_list(&row, &events)),
+            }
         }
         SessionsCommand::Replay { what, project, timed, json } => {
             let cassette = match what.parse() {
@@ -104,7 +110,7 @@ pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8
                 if sessions.is_empty() { sessions_of_last_run(&project)? } else { sessions.clone() };
             let text = export_cassette(&project, &sessions)?.write();
             match output {
-                None => present::print(&text),
+                None => present::print_json(&text),
                 Some(file) => write_output("cassette", file, &text)?,
             }
         }

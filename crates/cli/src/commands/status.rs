@@ -1,6 +1,6 @@
 //! `autonoe status`
 
-use autonoe_core::check::{Assurance, Check, Finding};
+use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
@@ -8,10 +8,10 @@ use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
-use autonoe_report::{assurance, check_state, project_checks};
+use autonoe_report::{assurance, check_state, one_line, project_checks};
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
 use autonoe_store::{CheckRegistry, LockStatus, ProjectLock, StatusStore};
-use autonoe_verify::{checks_of, coverage, why_other_project};
+use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -37,6 +37,8 @@ struct StatusFacts {
     deleted: Option<ProjectStatus>,
     checks: Vec<Check>,
     book: CheckRegistry,
+    /// Deliverables whose evidence is not ours.
+    disowned: Vec<String>,
     last_run: Option<RunRow>,
     /// Tool calls of the last run that a gate denied.
     denied: Vec<DeniedCall>,
@@ -47,7 +49,9 @@ struct StatusFacts {
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let status = StatusStore::read(&project)?;
+    let mut status = StatusStore::read(&project)?;
+    let disowned = status.as_mut().map(|status| disown_foreign_findings(&project, status)).transpose()?;
+    let disowned = disowned.unwrap_or_default();
     let deleted = match why_other_project(&project)? {
         None if status.is_none() => StatusStore::deleted(&project)?,
         Some(_) | None => None,
@@ -67,12 +71,13 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     };
     let book = CheckRegistry::load(&project)?;
     let checks = project_checks(&project, &book)?;
-    let facts = StatusFacts { status, deleted, checks, book, last_run, denied, waiting, cost, lock };
+    let facts =
+        StatusFacts { status, disowned, deleted, checks, book, last_run, denied, waiting, cost, lock };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
         redactor.value(&mut value);
-        present::print(&format!("{value:#}\n"));
+        present::print_json(&format!("{value:#}\n"));
     } else {
         present::print(&redactor.text(&as_text(&facts)));
     }
@@ -96,8 +101,8 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!(
                     "{:<9} {}  {}{}\n",
                     status_tag(item.status),
-                    item.id,
-                    item.description,
+                    one_line(&item.id),
+                    one_line(&item.description),
                     assurance_note(item)
                 ));
                 text.push_str(&covered(item, facts));
@@ -111,6 +116,18 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
             text.push_str(&format!("\n{}\n", assurance(tally)));
+            for id in &facts.disowned {
+                text.push_str(&format!(
+                    "{}: it was verified elsewhere, or its evidence was edited: claimed until a run verifies it here\n",
+                    one_line(id)
+                ));
+            }
+            for (name, why) in &facts.book.failing {
+                text.push_str(&format!("Your check '{}' fails: {}\n", one_line(name), one_line(why)));
+            }
+            for (name, change) in &facts.book.changed {
+                text.push_str(&format!("Changed: {}\n", one_line(&describe_change(name, change))));
+            }
             let disputed = facts.book.disputes.len();
             if disputed > 0 {
                 text.push_str(&format!(
@@ -180,6 +197,12 @@ fn assurance_note(item: &Deliverable) -> String {
     }
 }
 
+/// Whether an agent, not the user, said which criteria the check covers.
+fn says_builder(checks: &[&Check], name: &str, book: &CheckRegistry) -> bool {
+    let check = checks.iter().find(|check| check.name == name);
+    book.assigned.contains_key(name) || check.is_some_and(|check| check.origin == CheckOrigin::Proposed)
+}
+
 /// The criteria of a deliverable with the checks that cover them; empty if the project has no checks.
 fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
     if facts.checks.is_empty() {
@@ -188,9 +211,17 @@ fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
     let own = checks_of(&facts.checks, &item.id);
     let mut text = String::new();
     for (index, criterion) in coverage(item, &own).into_iter().enumerate() {
-        let by =
-            if criterion.checks.is_empty() { "no check".to_owned() } else { criterion.checks.join(", ") };
-        text.push_str(&format!("            {}. {}: {by}\n", index + 1, criterion.text));
+        let names: Vec<String> = criterion
+            .checks
+            .iter()
+            .map(|name| match says_builder(&own, name, &facts.book) {
+                true => format!("{name} (says the builder)"),
+                false => name.clone(),
+            })
+            .collect();
+        let by = if names.is_empty() { "no check".to_owned() } else { names.join(", ") };
+        let line = format!("{}. {}: {by}", index + 1, criterion.text);
+        text.push_str(&format!("            {}\n", one_line(&line)));
     }
     let whole = own.iter().filter(|check| check.criteria.is_empty());
     let whole: Vec<&str> = whole.map(|check| check.name.as_str()).collect();
@@ -225,6 +256,9 @@ fn as_json(facts: &StatusFacts) -> Value {
         "denied": facts.denied,
         "running": running(&facts.lock),
         "waiting": facts.waiting,
+        "verified_elsewhere": facts.disowned,
+        "failing_checks": facts.book.failing,
+        "changed_checks": facts.book.changed,
     })
 }
 

@@ -1,9 +1,12 @@
 //! `autonoe verify`
 
+use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
+use autonoe_core::status::ProjectStatus;
 use autonoe_store::{Project, StatusStore};
-use autonoe_verify::{Evidence, Reproduction, reproduce};
+use autonoe_verify::{CheckoutFactory, Evidence, NO_COMMIT, Reproduction, last_commit, reproduce};
+use autonoe_workspace::SiteOptions;
 use clap::Args;
 use serde_json::json;
 
@@ -12,6 +15,7 @@ use crate::environment::Environment;
 use crate::present;
 use crate::room_config;
 use crate::system::runtime;
+use crate::work_place::WorkPlace;
 
 /// Rerun the checks of verified deliverables on a fresh checkout of the commit they were verified on
 ///
@@ -35,25 +39,41 @@ pub struct VerifyArgs {
 
 pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let evidence = gather(&project, &args.ids)?;
+    let status = StatusStore::read(&project)?;
+    let evidence = gather(&project, status.as_ref(), &args.ids)?;
     project.check_writable()?;
     let runtime = runtime()?;
     let mut results = Vec::new();
     runtime.block_on(async {
         let checkouts = room_config::checkouts_outside_runs(&project, environment, args.no_sandbox).await?;
         for evidence in &evidence {
-            let reproduction = reproduce(&project, &checkouts, evidence).await?;
+            let mut notes = notes(&project, status.as_ref(), evidence);
+            let reproduction = match reproduce(&project, &checkouts, evidence).await {
+                // The commit of a run in a workspace may not have landed.
+                Err(fault) if fault.code == NO_COMMIT => {
+                    notes.push("its commit is not in your repository; see `autonoe diff`".to_owned());
+                    let hub = WorkPlace::workspace(&project, &SiteOptions::default()).hub_objects();
+                    let Some(hub) = hub.filter(|hub| hub.git_dir.is_dir()) else { return Err(fault) };
+                    reproduce(&project, &CheckoutFactory { hub: Some(hub), ..checkouts.clone() }, evidence)
+                        .await?
+                }
+                reproduced => {
+                    notes.extend(checkouts.why_unreachable(evidence.commit.as_deref()).await?);
+                    reproduced?
+                }
+            };
+            let verified = Reproduced { evidence, reproduction, notes };
             if !args.json {
-                present::print(&as_text(evidence, &reproduction));
+                present::print(&as_text(&verified));
             }
-            results.push((evidence, reproduction));
+            results.push(verified);
         }
         Ok(())
     })?;
-    let reproduced = results.iter().filter(|(_, reproduction)| reproduction.holds()).count();
+    let reproduced = results.iter().filter(|verified| verified.holds()).count();
     if args.json {
-        let results: Vec<_> = results.iter().map(|(evidence, result)| as_json(evidence, result)).collect();
-        present::print(&format!(
+        let results: Vec<_> = results.iter().map(as_json).collect();
+        present::print_json(&format!(
             "{:#}\n",
             json!({ "reproduced": reproduced, "total": results.len(), "deliverables": results })
         ));
@@ -63,9 +83,39 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     Ok(if reproduced == results.len() { exit::DONE } else { exit::STUCK })
 }
 
+/// Evidence, how its checks ran now, and what else a reader should know.
+struct Reproduced<'a> {
+    evidence: &'a Evidence,
+    reproduction: Reproduction,
+    notes: Vec<String>,
+}
+
+impl Reproduced<'_> {
+    fn holds(&self) -> bool {
+        self.evidence.is_ours && self.reproduction.holds()
+    }
+}
+
+/// What has changed since the deliverable was verified.
+fn notes(project: &Project, status: Option<&ProjectStatus>, evidence: &Evidence) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !evidence.is_ours {
+        notes.push("the evidence was edited, or written elsewhere: its signature does not match".to_owned());
+    }
+    let item = status.and_then(|status| status.find(&evidence.deliverable));
+    if let Some(item) = item.filter(|item| item.status != DeliverableStatus::Passed) {
+        notes.push(format!("its status is {} now, no longer passed", item.status));
+    }
+    if let (Some(head), Some(commit)) = (last_commit(project.root()), &evidence.commit)
+        && head != *commit
+    {
+        notes.push(format!("your HEAD is {}, not the commit that was verified", &head[..10.min(head.len())]));
+    }
+    notes
+}
+
 /// The evidence of the named deliverables, or of all that have any.
-fn gather(project: &Project, ids: &[String]) -> Result<Vec<Evidence>, Fault> {
-    let status = StatusStore::read(project)?;
+fn gather(project: &Project, status: Option<&ProjectStatus>, ids: &[String]) -> Result<Vec<Evidence>, Fault> {
     let known: Vec<String> =
         status.iter().flat_map(|status| status.active()).map(|item| item.id.clone()).collect();
     let fault = |message: String| Fault::permanent(FaultLayer::Config, "evidence", message);
@@ -92,12 +142,14 @@ fn gather(project: &Project, ids: &[String]) -> Result<Vec<Evidence>, Fault> {
     }
 }
 
-fn as_text(evidence: &Evidence, reproduction: &Reproduction) -> String {
-    let word = if reproduction.holds() { "reproduced" } else { "NOT reproduced" };
+fn as_text(verified: &Reproduced<'_>) -> String {
+    let Reproduced { evidence, reproduction, notes } = verified;
+    let word = if verified.holds() { "reproduced" } else { "NOT reproduced" };
     let mut text = format!("{}: {word}, on {}\n", evidence.deliverable, reproduction.shown);
     if !reproduction.same_tree {
         text.push_str("  the files differ from those that were verified\n");
     }
+    notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
     for (before, now) in &reproduction.runs {
         let same = match (now.passed(), before.output_sha256 == now.output_sha256) {
             (true, true) => ", with the same output",
@@ -109,14 +161,15 @@ fn as_text(evidence: &Evidence, reproduction: &Reproduction) -> String {
     text
 }
 
-fn as_json(evidence: &Evidence, reproduction: &Reproduction) -> serde_json::Value {
+fn as_json(verified: &Reproduced<'_>) -> serde_json::Value {
+    let Reproduced { evidence, reproduction, notes } = verified;
     let checks: Vec<_> = reproduction
         .runs
         .iter()
         .map(|(before, now)| json!({ "before": before, "now": now, "same_output": before.output_sha256 == now.output_sha256 }))
         .collect();
     json!({
-        "deliverable": evidence.deliverable, "reproduced": reproduction.holds(), "commit": evidence.commit,
+        "deliverable": evidence.deliverable, "reproduced": verified.holds(), "notes": notes, "commit": evidence.commit,
         "same_files": reproduction.same_tree, "checks": checks,
     })
 }

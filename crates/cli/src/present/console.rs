@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::redact::{Redactor, SecretValues};
+use autonoe_report::{escape_controls, escape_json, one_line};
 use console::{Style, Term, truncate_str};
 use jiff::Timestamp;
 use serde_json::json;
@@ -111,7 +112,7 @@ impl Console {
         change(&mut activity.state);
         if activity.live {
             let line = activity.state.line();
-            let line = self.redactor.text(&line);
+            let line = one_line(&self.redactor.text(&line));
             self.writer.bottom((!line.is_empty()).then(|| fitted(&line)));
         }
     }
@@ -140,17 +141,19 @@ impl Console {
             true => (OutputStream::Err, style.for_stderr()),
             false => (OutputStream::Out, style.for_stdout()),
         };
-        let text = style.apply_to(self.redactor.text(text));
+        let text = style.apply_to(escape_controls(&self.redactor.text(text)));
         self.writer.line(stream, format!("{text}\n"));
     }
 
     /// Prints one line of JSON to standard output. The caller has redacted it: redacting serialized JSON could break its syntax.
     pub fn json_line(&self, text: &str) {
-        self.writer.line(OutputStream::Out, format!("{text}\n"));
+        self.writer.line(OutputStream::Out, format!("{}\n", escape_json(text)));
     }
 
     /// Prints a result to standard output; a failure is the caller's.
     pub fn answer(&self, text: String) -> Result<(), Fault> {
+        // A file or a program gets it unchanged.
+        let text = if io::stdout().is_terminal() { escape_controls(&text) } else { text };
         self.writer.line(OutputStream::Out, text);
         self.writer.flush().map_err(|error| stdout_fault(&error))
     }

@@ -9,7 +9,7 @@ use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::Tally;
-use autonoe_report::{Ending, EndingKind, cost, escape_controls};
+use autonoe_report::{Ending, EndingKind, cost, one_line};
 use autonoe_workspace::{Beginning, SELF_ACTING};
 use jiff::Timestamp;
 
@@ -98,11 +98,6 @@ pub fn ci_files(files: &[String]) -> String {
         "[CI] These files change what your CI runs: {}. Look at them before you push.",
         one_line(&files.join(", "))
     )
-}
-
-/// Text with names that an agent has chosen, as it can be shown: on one line, and nothing of it acts on the terminal.
-fn one_line(text: &str) -> String {
-    escape_controls(&text.replace('\n', "[U+000A]"))
 }
 
 /// Where the commits of a run are now.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::{RunOutcome, exit};
 use autonoe_core::redact::Redactor;
+use autonoe_report::{escape_controls, escape_json};
 use clap::builder::StyledStr;
 
 use super::messages;
@@ -14,23 +15,27 @@ use super::writer::{OutputStream, OutputWriter};
 pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     let red = ::console::Style::new().for_stderr().red().bold();
     let cyan = ::console::Style::new().for_stderr().cyan();
-    let mut text = format!("{} {}", red.apply_to("error:"), redactor.text(&fault.message));
+    let mut text = format!("{} {}", red.apply_to("error:"), shown(redactor, &fault.message));
     if let Some(hint) = &fault.hint {
-        text = format!("{text}\n{} {}", cyan.apply_to("hint:"), redactor.text(hint));
+        text = format!("{text}\n{} {}", cyan.apply_to("hint:"), shown(redactor, hint));
     }
     notice(&text);
+}
+
+fn shown(redactor: &Redactor, text: &str) -> String {
+    escape_controls(&redactor.text(text))
 }
 
 /// Prints how a run ended that has no console yet.
 pub fn report_end(outcome: &RunOutcome) {
     let (_, text, hint) = messages::ending(outcome);
     let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-    notice(&format!("{text}{hint}"));
+    notice(&escape_controls(&format!("{text}{hint}")));
 }
 
 pub fn warn(message: &str) {
     let yellow = ::console::Style::new().for_stderr().yellow().bold();
-    notice(&format!("{} {message}", yellow.apply_to("warning:")));
+    notice(&format!("{} {}", yellow.apply_to("warning:"), escape_controls(message)));
 }
 
 /// Prints panics like every other message, so that they do not wait for a reader.
@@ -62,12 +67,22 @@ pub fn notice(text: &str) {
 /// In colour only on a terminal.
 pub fn print_ansi(text: &StyledStr) {
     let colours = ::console::colors_enabled();
-    print(&if colours { text.ansi().to_string() } else { text.to_string() });
+    print_unchanged(&if colours { text.ansi().to_string() } else { text.to_string() });
+}
+
+/// Prints text that may contain what agents, repositories and models wrote.
+pub fn print(text: &str) {
+    print_unchanged(&escape_controls(text));
+}
+
+/// Prints JSON, or lines of it.
+pub fn print_json(json: &str) {
+    print_unchanged(&escape_json(json));
 }
 
 /// Prints to standard output and exits on failure: silently if the reader closed the pipe, but with an error code, since the output is
 /// incomplete.
-pub fn print(text: &str) {
+pub fn print_unchanged(text: &str) {
     if let Err(error) = write(text) {
         if error.kind() != io::ErrorKind::BrokenPipe {
             report_fault(&stdout_fault(&error), &Redactor::new(&[]));

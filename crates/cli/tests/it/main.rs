@@ -49,6 +49,7 @@ mod special_files;
 mod structured_answers;
 mod support;
 mod sync;
+mod terminal_escapes;
 mod tls;
 mod unread_output;
 mod vendors;

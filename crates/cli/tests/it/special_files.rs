@@ -217,7 +217,7 @@ fn something_else_in_place_of_the_autonoe_directory_is_named() {
     }
     let project = CliTestProject::new();
     fs::create_dir(project.home().join("elsewhere")).expect("made");
-    std::os::unix::fs::symlink(project.home().join("elsewhere"), project.path(".autonoe")).expect("linked");
+    symlink(project.home().join("elsewhere"), project.path(".autonoe")).expect("linked");
     let (code, printed) = run_to_end(&project, "status");
     assert_eq!(code, Some(2), "{printed}");
     assert!(printed.contains(".autonoe must be a directory, but it is a symbolic link"), "{printed}");

@@ -6,7 +6,7 @@ use autonoe_sandbox::Repository;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tokio_util::sync::CancellationToken;
 
-use super::{CopyError, copy_tree};
+use super::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 
 struct Fixture {
     _directory: tempfile::TempDir,
@@ -31,7 +31,9 @@ impl Fixture {
     fn try_copy(&self) -> Result<String, CopyError> {
         let _ = fs::remove_dir_all(&self.copy);
         fs::create_dir(&self.copy).expect("directory");
-        copy_tree(&self.root, &Repository::around(&self.root), &self.copy, &CancellationToken::new())
+        let cancel = CancellationToken::new();
+        let ignore = ignore_files(&self.root, &cancel);
+        copy_tree(&self.root, &Repository::around(&self.root), &ignore, &self.copy, &cancel)
     }
 
     /// The copied paths, without directories.
@@ -133,7 +135,8 @@ fn a_cancelled_copy_ends() {
     fs::create_dir(&fixture.copy).expect("directory");
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let result = copy_tree(&fixture.root, &Repository::default(), &fixture.copy, &cancel);
+    let result =
+        copy_tree(&fixture.root, &Repository::default(), &IgnoreFiles::new(), &fixture.copy, &cancel);
     assert!(matches!(result, Err(CopyError::Cancelled)));
 }
 
@@ -144,4 +147,25 @@ fn the_hash_depends_on_content_and_mode() {
     assert_eq!(fixture.try_copy().expect("copied"), hash);
     fs::write(fixture.root.join("a"), "z").expect("written");
     assert_ne!(fixture.try_copy().expect("copied"), hash);
+}
+
+#[test]
+fn ignore_files_that_were_not_there_before_do_not_count() {
+    let fixture = Fixture::new(&[(".gitignore", "built\n"), ("built/x", ""), ("tests/a", ""), ("sub/b", "")]);
+    let cancel = CancellationToken::new();
+    let ignore = ignore_files(&fixture.root, &cancel);
+    fs::write(fixture.root.join("sub/.ignore"), "*\n").expect("written");
+    let copied = |expected: &[&str]| {
+        let _ = fs::remove_dir_all(&fixture.copy);
+        fs::create_dir(&fixture.copy).expect("directory");
+        copy_tree(&fixture.root, &Repository::default(), &ignore, &fixture.copy, &cancel).expect("copied");
+        for (path, is_expected) in
+            ["built/x", "tests/a", "sub/b"].iter().map(|path| (path, expected.contains(path)))
+        {
+            assert_eq!(fixture.copy.join(path).exists(), is_expected, "{path}");
+        }
+    };
+    copied(&["tests/a", "sub/b"]);
+    fs::write(fixture.root.join(".gitignore"), "built\ntests\n").expect("written");
+    copied(&["built/x", "tests/a", "sub/b"]);
 }

@@ -2,10 +2,11 @@
 
 use std::fs;
 
+use autonoe_core::check::Assurance;
 use autonoe_sandbox::RoomLimits;
 use serde_json::json;
 
-use super::fixture::{VerifyFixture, check};
+use super::fixture::{ADDS, SPEC, VerifyFixture, check};
 
 /// Runs a command as a check of the last commit; it must pass.
 async fn assert_passes(fixture: &VerifyFixture, command: &str) {
@@ -115,4 +116,32 @@ async fn one_check_leaves_nothing_for_the_next() {
     );
     let result = fixture.run_checks(fixture.project.root(), RoomLimits::default(), &[one, other]).await;
     assert!(result.runs.iter().all(|(_, now)| now.passed()), "{:?}", result.runs);
+}
+
+#[tokio::test]
+async fn a_repository_that_was_there_must_stay() {
+    let fixture = VerifyFixture::with_files("# Spec\n", &[("part/a", "a\n")]);
+    let mut checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
+    checkouts.repository = Some(fixture.path(".git"));
+    checkouts.check_out(None).await.map_err(|fault| fault.message).unwrap().close().await;
+    fs::rename(fixture.path(".git/HEAD"), fixture.path(".git/old")).unwrap();
+    let Err(fault) = checkouts.check_out(None).await else { panic!("the files were copied") };
+    assert!(fault.message.contains("was removed, moved or replaced"), "{}", fault.message);
+    fs::rename(fixture.path(".git/old"), fixture.path(".git/HEAD")).unwrap();
+
+    // A repository in a part of it.
+    fixture.git_in(&fixture.path("part"), &["init", "-q", "."]);
+    checkouts.root = fixture.path("part");
+    let Err(fault) = checkouts.check_out(None).await else { panic!("another repository was used") };
+    assert_eq!(fault.code, "repository_gone");
+}
+
+#[tokio::test]
+async fn new_files_that_test_runners_read_are_named() {
+    let fixture = VerifyFixture::with_files(SPEC, &[("setup.cfg", "")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS), ("tests/conftest.py", ""), ("json.py", "")]);
+    let named = "Test runners read these new files by themselves: json.py, tests/conftest.py.";
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+    assert_eq!(fixture.evidence("A").unwrap()["runner_files"], json!(["json.py", "tests/conftest.py"]));
 }

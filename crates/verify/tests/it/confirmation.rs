@@ -1,5 +1,7 @@
 //! The last look: everything that passed is checked once more before a run believes that it is done.
 
+use std::fs;
+
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::event::{CheckPurpose, RunEvent};
@@ -111,4 +113,18 @@ async fn the_evidence_keeps_the_builder_of_the_claim() {
     examiner.confirm().await.unwrap();
     let builder: Builder = serde_json::from_value(fixture.evidence("A").unwrap()["builder"].clone()).unwrap();
     assert_eq!(builder.backend, "builder");
+}
+
+#[tokio::test]
+async fn a_confirmation_that_cannot_be_finished_voids_what_it_was_to_confirm() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    let commit = fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    let blob = fixture.git(&["rev-parse", &format!("{commit}:calc.sh")]);
+    fixture.commit(&[("more", "more\n")]);
+    fs::remove_dir_all(fixture.home().join("history")).unwrap();
+    fs::remove_file(fixture.path(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).unwrap();
+    examiner.confirm().await.unwrap_err();
+    assert_eq!(examiner.deliverable("A").await.assurance(), Some(Assurance::Claimed));
 }

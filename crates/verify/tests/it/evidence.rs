@@ -1,8 +1,11 @@
 //! Evidence: written for what is verified, and reproduced from nothing but the repository.
 
+use std::fs;
+
 use autonoe_core::check::Assurance;
 use autonoe_sandbox::RoomLimits;
-use autonoe_verify::{CheckVerdict, Evidence, Reproduction, reproduce};
+use autonoe_store::{Project, StatusStore};
+use autonoe_verify::{CheckVerdict, Evidence, Reproduction, disown_foreign_findings, reproduce};
 use serde_json::json;
 
 use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
@@ -94,4 +97,24 @@ async fn unreadable_evidence_is_a_fault_and_missing_evidence_is_not() {
     fixture.write(".autonoe/evidence/A.json", "{ \"deliverable\": \"A\" }");
     let fault = Evidence::load(&fixture.project, "A").unwrap_err();
     assert!(fault.message.contains("A.json"), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn evidence_that_was_edited_or_came_with_a_clone_is_not_ours() {
+    let (fixture, evidence) = verified().await;
+    assert!(evidence.is_ours);
+    let status = || StatusStore::read(&fixture.project).unwrap().unwrap();
+    assert_eq!(disown_foreign_findings(&fixture.project, &mut status()).unwrap(), Vec::<String>::new());
+    let file = fixture.path(".autonoe/evidence/A.json");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("\"exit\": 0", "\"exit\": 1")).unwrap();
+    assert!(!Evidence::load(&fixture.project, "A").unwrap().unwrap().is_ours);
+    let mut edited = status();
+    assert_eq!(disown_foreign_findings(&fixture.project, &mut edited).unwrap(), ["A"]);
+    assert_eq!(edited.tally().verified, 0);
+    fs::write(&file, &text).unwrap();
+    assert!(Evidence::load(&fixture.project, "A").unwrap().unwrap().is_ours);
+
+    let clone = Project::open(fixture.project.root(), &fixture.home().join("another-state")).unwrap();
+    assert!(!Evidence::load(&clone, "A").unwrap().unwrap().is_ours);
 }

@@ -91,7 +91,7 @@ impl VerifyFixture {
         };
         let history = self.home().join("history");
         let root = root.canonicalize().unwrap();
-        CheckoutFactory { root, scratch, history, room_config, hub: None, network: None }
+        CheckoutFactory { root, scratch, history, room_config, hub: None, repository: None, network: None }
     }
 
     /// Runs checks on the last commit of the project at `root`.

@@ -78,3 +78,20 @@ async fn a_strict_run_wants_a_check_for_each_deliverable() {
     assert!(reason.ends_with("missing for: B"), "{reason}");
     examiner.propose(&ids[..1], vec![new("one", "false")]).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_reviewer_is_asked_about_what_only_the_builder_has_checked() {
+    let fixture = VerifyFixture::new(PLAIN);
+    let examiner = fixture.prepared().await;
+    let little = check("test -f done", json!({ "name": "little", "deliverable": "A", "criteria": [1, 2] }));
+    examiner.propose(&["A".to_owned()], vec![Proposal::New(little)]).await.unwrap();
+    examiner.prepare().await.unwrap();
+    fixture.commit(&[("done", "")]);
+    let finding = examiner.assert_claim("A", Assurance::Verified, &[]).await.finding;
+    assert_eq!(finding.qualification(), " by the builder's checks");
+    let briefing = examiner.review_briefing().await.unwrap().expect("a briefing");
+    assert!(
+        briefing.contains("Its builder wrote these checks") && briefing.contains("`test -f done`"),
+        "{briefing}"
+    );
+}

@@ -50,7 +50,7 @@ pub fn cmd_list(args: &AgentListArgs, environment: &Environment) -> Result<u8, F
                 json!({ "name": name, "steps": steps, "doneWhen": done, "state": state, "description": description })
             })
             .collect();
-        present::print(&format!("{:#}\n", json!(agents)));
+        present::print_json(&format!("{:#}\n", json!(agents)));
     } else if rows.is_empty() {
         present::print(
             "There are no agents in .autonoe/agents. Create one with `autonoe agent init NAME`.\n",

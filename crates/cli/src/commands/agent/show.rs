@@ -72,6 +72,6 @@ pub fn cmd_schema(args: &SchemaArgs) -> Result<u8, Fault> {
         SchemaFile::Agent => schema::agent_schema(),
         SchemaFile::Steps => schema::steps_schema(),
     };
-    present::print(&format!("{schema:#}\n"));
+    present::print_json(&format!("{schema:#}\n"));
     Ok(exit::DONE)
 }

@@ -60,7 +60,10 @@ pub fn cmd_validate(args: &AgentValidateArgs, environment: &Environment) -> Resu
     };
     let validated: Vec<ValidatedAgent> =
         directories.iter().map(|directory| validate_one(directory)).collect();
-    present::print(&if args.json { as_json(&validated) } else { as_text(&validated) });
+    match args.json {
+        true => present::print_json(&as_json(&validated)),
+        false => present::print(&as_text(&validated)),
+    }
     Ok(if validated.iter().all(ValidatedAgent::is_valid) { exit::DONE } else { exit::USAGE })
 }
 

@@ -1,0 +1,133 @@
+//! Files that test runners and interpreters read by themselves: one that appears with the work can change what a check shows, without being
+//! named by it.
+
+/// File names, wherever they are.
+const NAMES: [&str; 38] = [
+    ".babelrc",
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".coveragerc",
+    ".eslintrc.js",
+    ".mocharc.js",
+    ".mocharc.json",
+    ".mocharc.yml",
+    ".noserc",
+    ".npmrc",
+    ".nycrc",
+    ".pnp.cjs",
+    ".pytest.ini",
+    ".rspec",
+    ".yarnrc",
+    ".yarnrc.yml",
+    "BSDmakefile",
+    "Directory.Build.props",
+    "GNUmakefile",
+    "babel.config.js",
+    "build.rs",
+    "bunfig.toml",
+    "conftest.py",
+    "go.work",
+    "jest.config.js",
+    "jest.config.ts",
+    "karma.conf.js",
+    "phpunit.xml",
+    "phpunit.xml.dist",
+    "pytest.ini",
+    "rust-toolchain",
+    "rust-toolchain.toml",
+    "setup.cfg",
+    "sitecustomize.py",
+    "tox.ini",
+    "usercustomize.py",
+    "vitest.config.js",
+    "vitest.config.ts",
+];
+
+/// Modules of Python's standard library that tests and their runners import.
+const PYTHON_MODULES: [&str; 40] = [
+    "abc",
+    "argparse",
+    "ast",
+    "asyncio",
+    "base64",
+    "builtins",
+    "collections",
+    "contextlib",
+    "copy",
+    "csv",
+    "dataclasses",
+    "datetime",
+    "decimal",
+    "difflib",
+    "enum",
+    "functools",
+    "hashlib",
+    "importlib",
+    "inspect",
+    "io",
+    "itertools",
+    "json",
+    "logging",
+    "math",
+    "operator",
+    "os",
+    "pathlib",
+    "pickle",
+    "random",
+    "re",
+    "shutil",
+    "socket",
+    "string",
+    "subprocess",
+    "tempfile",
+    "time",
+    "types",
+    "typing",
+    "unittest",
+    "warnings",
+];
+
+/// Whether a test runner or an interpreter reads a file of the project by itself.
+pub(crate) fn is_runner_file(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_named =
+        |listed: &str| path.strip_suffix(listed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    NAMES.into_iter().any(is_named) || name.ends_with(".pth") || shadows_python(path)
+}
+
+/// Whether Python would import it in place of a module of its own.
+fn shadows_python(path: &str) -> bool {
+    let module = path.strip_suffix("/__init__.py").or_else(|| path.strip_suffix(".py"));
+    let module = module.map(|module| module.rsplit('/').next().unwrap_or(module));
+    module.is_some_and(|module| PYTHON_MODULES.contains(&module))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_runner_file;
+
+    #[test]
+    fn files_that_runners_read_by_themselves_are_known() {
+        for path in [
+            "conftest.py",
+            "a/tests/conftest.py",
+            "GNUmakefile",
+            ".cargo/config.toml",
+            "x/json.py",
+            "json/__init__.py",
+            "a.pth",
+        ] {
+            assert!(is_runner_file(path), "{path}");
+        }
+        for path in [
+            "Makefile",
+            "src/main.rs",
+            "notconftest.py",
+            "my_json.py",
+            "tests/test_json.py",
+            "jsonx/__init__.py",
+        ] {
+            assert!(!is_runner_file(path), "{path}");
+        }
+    }
+}
