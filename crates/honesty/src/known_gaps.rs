@@ -16,7 +16,6 @@ pub fn known_gap(scenario: &str, layer: LayerKind) -> Option<&'static KnownGap> 
 }
 
 const BOTH: &[LayerKind] = &[LayerKind::Bubblewrap, LayerKind::Landlock];
-const BUBBLEWRAP: &[LayerKind] = &[LayerKind::Bubblewrap];
 const LANDLOCK: &[LayerKind] = &[LayerKind::Landlock];
 
 pub const KNOWN_GAPS: &[KnownGap] = &[
@@ -24,16 +23,6 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
         scenarios: &["breaks the code again without a commit"],
         layers: BOTH,
         why: "What the session left uncommitted is committed and landed after the last look, so nothing has checked it.",
-    },
-    KnownGap {
-        scenarios: &[
-            "removes HEAD, after verification",
-            "removes the objects, after verification",
-            "replaces HEAD by a pipe, after verification",
-            "replaces the repository by a file, after verification",
-        ],
-        layers: BOTH,
-        why: "The last look fails with an error, but what it was to confirm stays verified.",
     },
     KnownGap {
         scenarios: &[
@@ -89,25 +78,6 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
     },
     KnownGap {
         scenarios: &[
-            "overwrites a wrong answer on the screen",
-            "clears the screen between the answers",
-            "deletes a wrong answer with backspaces",
-            "separates the answers with a null byte",
-            "separates the answers with another line break",
-            "hides a character in the answer",
-            "hides escape sequences in an id",
-            "hides escape sequences in a description",
-            "hides escape sequences in a criterion",
-            "hides escape sequences in the name of a check",
-            "hides escape sequences in the command of a check",
-            "prints escape sequences in a check",
-            "runs a command with escape sequences",
-        ],
-        layers: BOTH,
-        why: "Check outputs, names, descriptions, commands and paths reach the screen with their control characters.",
-    },
-    KnownGap {
-        scenarios: &[
             "proposes a check that runs unprotected files it writes later",
             "proposes that a file exists",
             "proposes that something was committed",
@@ -127,11 +97,6 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
         why: "Proposals are compared by their text, so white space makes one check two.",
     },
     KnownGap {
-        scenarios: &["has evidence of another command"],
-        layers: BOTH,
-        why: "`autonoe verify` runs the commands of the evidence, not those of the checks.",
-    },
-    KnownGap {
         scenarios: &[
             "has a protected file with a name that is not UTF-8",
             "has a protected file with a name that is not UTF-8, in the checkout",
@@ -143,28 +108,6 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
         scenarios: &["is verified, and the user raises a time limit"],
         layers: BOTH,
         why: "The identity of a check includes its time limit, so a raised one is new and proves nothing.",
-    },
-    KnownGap {
-        scenarios: &[
-            "removes the repository, after verification",
-            "moves the repository to its home, after verification",
-            "replaces the repository by one in its home, after verification",
-            "links the repository to its home, after verification",
-        ],
-        layers: BUBBLEWRAP,
-        why: "The last look fails with an error, but what it was to confirm stays verified.",
-    },
-    KnownGap {
-        scenarios: &[
-            "removes the repository, in the checkout",
-            "removes the repository, after verification",
-            "moves the repository into a directory, in the checkout",
-            "moves the repository into a directory, after verification",
-            "moves the repository to its home, in the checkout",
-            "moves the repository to its home, after verification",
-        ],
-        layers: LANDLOCK,
-        why: "With Landlock and --in-place the repository can be removed, and then a copy of the working tree is checked.",
     },
     KnownGap {
         scenarios: &[

@@ -29,7 +29,7 @@ const LIVING: &[(&str, &str)] = &[
     (
         "keeps the program in the arguments of a process",
         "bash -c \"exec -a 'REAL:$(real)' sleep 300\" > /dev/null 2>&1 & sleep 0.2\n\
-         sourced 'cat /proc/[0-9]*/cmdline | tr \"\\\\0\" \"\\\\n\" | sed -n \"s/^REAL:echo .((/echo \\$((/p\"'; work",
+         sourced 'cat /proc/[0-9]*/cmdline 2>/dev/null | tr \"\\\\0\" \"\\\\n\" | sed -n \"s/^REAL:echo .((/echo \\$((/p\"'; work",
     ),
     (
         "keeps the program in the environment of a process",
