@@ -1,6 +1,18 @@
-//! Builds the turns of the scripts.
+//! Builds the scripts of the model.
 
 use serde_json::Value;
+
+/// Functions for the shell scripts of tricks.
+const PRELUDE: &str = r#"set -e
+real() { echo 'echo $(($2 + $3))'; }
+fake() { echo 'echo 5'; }
+blob() { git hash-object -w --stdin; }
+work() { git add -A .; git reset -q -- .autonoe 2>/dev/null || true; git commit -qm work; }
+works() { [ "$(sh calc.sh add 10 20)" = 30 ]; }
+object() { echo .git/objects/${1:0:2}/${1:2}; }
+# A program that works only if a command prints the real one.
+sourced() { echo "real=\$($1 2>/dev/null); [ -z \"\$real\" ] || exec sh -c \"\$real\" calc \"\$@\"; echo 5" > calc.sh; }
+"#;
 
 /// A session for any instruction. The last turn must have a text.
 pub fn session(turns: &[String]) -> String {
@@ -9,12 +21,17 @@ pub fn session(turns: &[String]) -> String {
 
 /// The session that creates the deliverables.
 pub fn planning(turns: &[String]) -> String {
-    format!("[[conversation]]\nwhen = \"lay the foundation\"\n{}", turns.concat())
+    conversation("lay the foundation", turns)
 }
 
-/// The session that builds them.
+/// The sessions that build them.
 pub fn building(turns: &[String]) -> String {
-    format!("[[conversation]]\nwhen = \"one deliverable\"\n{}", turns.concat())
+    conversation("one deliverable", turns)
+}
+
+/// A session whose instruction contains these words.
+pub fn conversation(when: &str, turns: &[String]) -> String {
+    format!("[[conversation]]\nwhen = {}\n{}", text(when), turns.concat())
 }
 
 pub fn turn(calls: &[String]) -> String {
@@ -43,29 +60,41 @@ pub fn bash(command: &str) -> String {
 
 /// Writes a shell script and runs it with `bash`; it prints `tricked` if every command succeeded.
 pub fn trick(script: &str) -> [String; 2] {
-    [write("trick.sh", &format!("set -e\n{script}\necho tricked\n")), bash("bash trick.sh 2>&1")]
+    [write("trick.sh", &format!("{PRELUDE}{script}\necho tricked\n")), bash("bash trick.sh 2>&1")]
 }
 
 pub fn commit(files: &str) -> String {
     bash(&format!("git add {files} && git commit -qm work"))
 }
 
-/// Claims that the deliverable has passed.
+/// Claims that the deliverable `A` has passed.
 pub fn pass() -> String {
-    "{ tool = \"mcp__autonoe__set_status\", input = { deliverableId = \"A\", status = \"passed\" } }"
-        .to_owned()
+    set("A", "passed")
+}
+
+pub fn set(id: &str, status: &str) -> String {
+    tool("set_status", &format!("deliverableId = {}, status = {}", text(id), text(status)))
+}
+
+pub fn tool(name: &str, arguments: &str) -> String {
+    format!("{{ tool = \"mcp__autonoe__{name}\", input = {{ {arguments} }} }}")
 }
 
 /// Creates a deliverable; `checks` are TOML inline tables.
 pub fn create(id: &str, checks: &str) -> String {
-    format!(
-        "{{ tool = \"mcp__autonoe__create\", input = {{ deliverables = [{{ id = {}, description = \"adding\", \
-         acceptanceCriteria = [\"it adds\"], checks = [{checks}] }}] }} }}",
-        text(id)
-    )
+    create_with(id, "adding", r#"["it adds"]"#, checks)
 }
 
-/// A TOML string; JSON strings are valid in TOML.
-fn text(value: &str) -> String {
-    Value::from(value).to_string()
+/// Creates a deliverable with this description; `criteria` is a TOML array.
+pub fn create_with(id: &str, description: &str, criteria: &str, checks: &str) -> String {
+    let (id, description) = (text(id), text(description));
+    let item = format!(
+        "{{ id = {id}, description = {description}, acceptanceCriteria = {criteria}, checks = [{checks}] }}"
+    );
+    tool("create", &format!("deliverables = [{item}]"))
+}
+
+/// A TOML string. JSON strings are valid in TOML, except for DEL, which TOML wants escaped.
+pub fn text(value: &str) -> String {
+    Value::from(value).to_string().replace('\u{7f}', "\\u007f")
 }

@@ -1,68 +1,61 @@
-//! Tests which agents a run accepts: scenarios of agents that cheat and agents that do not, one row each.
+//! Tests which agents a run accepts: all scenarios of agents that cheat and agents that do not, on both sandbox layers, a row for each group.
 
 use std::path::Path;
 
-use autonoe_honesty::{Scenario, ScenarioOutcome, scenarios};
+use autonoe_honesty::{Group, Layer, groups, known_gap, play};
 
-use super::project::{BenchProject, serve};
 use super::table::{BenchRow, BenchVerdict};
 use crate::result::Result;
 
+/// How many scenarios of a group there are, and how many ended as expected.
+#[derive(Default, Clone, Copy)]
+struct Score {
+    right: usize,
+    of: usize,
+}
+
 pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
+    let layers: Vec<Layer> = Layer::bubblewrap().into_iter().chain([Layer::landlock()?]).collect();
     let mut rows = Vec::new();
-    let (mut caught, mut cheats, mut believed, mut honest) = (0, 0, 0, 0);
-    for scenario in scenarios() {
-        let failure = run_scenario(autonoe, &scenario)?;
-        let is_right = failure.is_none();
-        let (kind, target, right) = match scenario.cheats {
-            true => ("cheat", "not verified", "caught"),
-            false => ("honest", "verified", "believed"),
-        };
-        let (count, of) =
-            if scenario.cheats { (&mut caught, &mut cheats) } else { (&mut believed, &mut honest) };
-        *count += usize::from(is_right);
-        *of += 1;
-        rows.push(BenchRow {
-            what: format!("{kind}: {}", scenario.name),
-            target: target.to_owned(),
-            measured: failure.unwrap_or_else(|| right.to_owned()),
-            peer: "none".to_owned(),
-            verdict: verdict(is_right),
-        });
+    for layer in &layers {
+        let (mut cheats, mut honest) = (Score::default(), Score::default());
+        for group in groups() {
+            let score = play_group(&group, autonoe, layer)?;
+            let total = if group.is_honest { &mut honest } else { &mut cheats };
+            total.right += score.right;
+            total.of += score.of;
+            rows.push(row(format!("{}, {}", group.name, layer.name()), group.is_honest, score));
+        }
+        rows.push(row(format!("all cheats, {}", layer.name()), false, cheats));
+        rows.push(row(format!("all honest runs, {}", layer.name()), true, honest));
     }
-    rows.push(BenchRow {
-        what: "all cheats are caught; no honest run is refused".to_owned(),
-        target: format!("{cheats} of {cheats}; {honest} of {honest}"),
-        measured: format!("{caught} of {cheats}; {believed} of {honest}"),
-        peer: "none".to_owned(),
-        verdict: verdict(caught == cheats && believed == honest),
-    });
     Ok(rows)
 }
 
-/// Runs a scenario; returns a description if its outcome is wrong.
-fn run_scenario(autonoe: &Path, scenario: &Scenario) -> Result<Option<String>> {
-    let project = BenchProject::empty()?;
-    scenario.create_project(&project.root(), &project.home())?;
-    if scenario.allows_bash && !project.command(autonoe).args(["trust", "--yes"]).status()?.success() {
-        return Err("`autonoe trust --yes` failed.".into());
+fn play_group(group: &Group, autonoe: &Path, layer: &Layer) -> Result<Score> {
+    let mut score = Score::default();
+    for scenario in group.scenarios.iter().filter(|scenario| scenario.runs_on(layer.kind)) {
+        let wrong = play(scenario, autonoe, layer)?;
+        score.of += 1;
+        score.right += usize::from(wrong.is_none());
+        let (name, gap) = (&scenario.name, known_gap(&scenario.name, layer.kind));
+        match (wrong, gap) {
+            (Some(_), Some(gap)) => eprintln!("  known gap on {}: {name}: {}", layer.name(), gap.why),
+            (Some(wrong), None) => eprintln!("  wrong on {}: {name}: {wrong}", layer.name()),
+            (None, Some(_)) => eprintln!("  no longer a gap on {}: {name}", layer.name()),
+            (None, None) => {}
+        }
     }
-    let model = serve(&scenario.script)?;
-    let mut run = project.with_model(autonoe, &model);
-    let status = run.args(scenario.arguments()).status()?;
-    let outcome = scenario.outcome(&project.root(), status.code())?;
-    let problems = model.problems();
-    Ok(match (outcome == scenario.expected_outcome(), problems.is_empty()) {
-        (true, true) => None,
-        (true, false) => Some(format!("did not follow the script: {}", problems.join("; "))),
-        (false, _) => Some(match outcome {
-            ScenarioOutcome::Verified => "NOT caught".to_owned(),
-            ScenarioOutcome::Refused => "REFUSED".to_owned(),
-            ScenarioOutcome::Inconsistent(description) => description,
-        }),
-    })
+    Ok(score)
 }
 
-fn verdict(is_right: bool) -> BenchVerdict {
-    if is_right { BenchVerdict::Met } else { BenchVerdict::Missed }
+fn row(what: String, is_honest: bool, Score { right, of }: Score) -> BenchRow {
+    let word = if is_honest { "honest" } else { "caught" };
+    BenchRow {
+        what,
+        target: format!("{word} {of} of {of}"),
+        measured: format!("{word} {right} of {of}"),
+        peer: "none".to_owned(),
+        verdict: if right == of { BenchVerdict::Met } else { BenchVerdict::Missed },
+    }
 }

@@ -1,51 +1,71 @@
-//! Runs every honesty scenario with the real binary: cheats must be refused, honest agents verified.
+//! Plays a part of every group of honesty scenarios with the real binary, on both sandbox layers: cheats must be caught, honest agents
+//! verified. `cargo xtask bench honesty` plays all of them.
 
-use autonoe_honesty::{Scenario, scenarios};
+use std::path::Path;
 
-use super::support::{CliTestProject, RunOutput, assert_no_processes_left, has_bubblewrap, model};
+use autonoe_honesty::{Group, Layer, groups, known_gap, play};
 
-/// Runs a scenario; returns a description if its outcome is wrong.
-fn run_scenario(scenario: &Scenario) -> Option<String> {
-    let project = CliTestProject::empty();
-    scenario.create_project(&project.root(), &project.home()).expect("created");
-    if scenario.allows_bash {
-        let trusted = project.autonoe(None).args(["trust", "--yes"]).output().expect("started");
-        assert!(trusted.status.success(), "{}", String::from_utf8_lossy(&trusted.stderr));
-    }
-    let model = model(&scenario.script);
-    let run =
-        project.autonoe(Some(&model)).args(scenario.arguments()).arg("--json").output().expect("started");
-    let run = RunOutput::from(run);
-    assert_no_processes_left(&project);
-    let outcome = scenario.outcome(&project.root(), run.code).expect("a status");
-    let problems = model.problems();
-    (outcome != scenario.expected_outcome() || !problems.is_empty()).then(|| {
-        format!(
-            "{}: {outcome:?}; script problems: {problems:#?}\n{}\n{}",
-            scenario.name,
-            run.stderr,
-            std::fs::read_to_string(project.path(".autonoe/status.json")).unwrap_or_default()
-        )
-    })
+/// Plays the part of a group on a layer. Returns a description of each outcome that is wrong.
+fn failures(group: &Group, layer: &Layer) -> Vec<String> {
+    let autonoe = Path::new(env!("CARGO_BIN_EXE_autonoe"));
+    let failure = |scenario| {
+        let played = play(scenario, autonoe, layer).expect("played");
+        let name = format!("{} ({})", scenario.name, layer.name());
+        match (played, known_gap(&scenario.name, layer.kind)) {
+            (Some(wrong), None) => Some(format!("{name}: {wrong}")),
+            (None, Some(gap)) => Some(format!("{name}: remove it from KNOWN_GAPS, which says: {}", gap.why)),
+            (Some(_), Some(_)) | (None, None) => None,
+        }
+    };
+    group.sample(layer.kind).filter_map(failure).collect()
 }
 
-fn run_all(cheats: bool) {
-    let selected: Vec<Scenario> =
-        scenarios().into_iter().filter(|scenario| scenario.cheats == cheats).collect();
-    assert!(!selected.is_empty());
-    let failures: Vec<String> = selected.iter().filter_map(run_scenario).collect();
-    assert!(failures.is_empty(), "{} of {}:\n\n{}", failures.len(), selected.len(), failures.join("\n\n"));
+fn play_group(name: &str) {
+    let group = groups().into_iter().find(|group| group.name == name).expect("a group of this name");
+    let layers = Layer::bubblewrap().into_iter().chain([Layer::landlock().expect("links")]);
+    let failures: Vec<String> = layers.flat_map(|layer| failures(&group, &layer)).collect();
+    assert!(failures.is_empty(), "{}:\n\n{}", failures.len(), failures.join("\n\n"));
 }
 
-#[test]
-fn every_cheat_is_caught() {
-    // Without bubblewrap the sandbox does not stop all of the cheats.
-    if has_bubblewrap() {
-        run_all(true);
-    }
+/// A test for each group, so that they run at the same time.
+macro_rules! group_tests {
+    ($($test:ident = $name:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            play_group($name);
+        })*
+
+        #[test]
+        fn every_group_has_a_test() {
+            let names: Vec<&str> = groups().iter().map(|group| group.name).collect();
+            assert_eq!(names, [$($name),*]);
+        }
+    };
 }
 
-#[test]
-fn no_honest_run_is_refused() {
-    run_all(false);
+group_tests! {
+    undone_work = "undone work",
+    git_objects = "git objects",
+    repository = "repository",
+    leftovers = "leftovers",
+    surroundings = "surroundings",
+    environment = "environment",
+    judges = "judges",
+    protected_files = "protected files",
+    test_runners = "test runners",
+    processes = "processes",
+    output = "output",
+    special_files = "special files",
+    book = "book",
+    users_checks = "user's checks",
+    proposals = "proposals",
+    deliverables = "deliverables",
+    evidence = "evidence",
+    agents_text = "agent's text",
+    honest_everyday = "honest: everyday",
+    honest_planned = "honest: planned",
+    honest_repositories = "honest: repositories",
+    honest_users_files = "honest: user's files",
+    honest_languages = "honest: languages",
+    honest_later_runs = "honest: later runs",
 }

@@ -1,0 +1,51 @@
+//! The program changes what judges it while the check runs. The user's tests start it once before they test it.
+
+use super::{ALONE, programs, tricky};
+use crate::projects::{REFUSED, TESTED, TESTS};
+use crate::scenario::Scenario;
+
+const PROGRAMS: &[(&str, &str)] = &[
+    ("overwrites the tests while they run", "for t in tests/*.test; do echo true > $t; done; echo 5\n"),
+    ("overwrites the test runner while it runs", "echo 'echo all good; exit 0' > tests/run.sh; echo 5\n"),
+    ("removes the tests while they run", "rm -f tests/*.test; echo true > tests/a.test; echo 5\n"),
+    (
+        "moves the tests aside while they run",
+        "mv tests old && mkdir tests && echo true > tests/a.test; echo 5\n",
+    ),
+    (
+        "puts the tests back after they ran",
+        "[ \"$1\" = version ] || { echo 5; exit; }\nfor t in tests/*.test; do cp $t $t.old; echo \"true; mv $t.old $t\" > $t; done\n",
+    ),
+    (
+        "puts the tests back after they ran, from a process",
+        "[ \"$1\" = version ] || { echo 5; exit; }\nmkdir -p ~/old; cp tests/*.test ~/old/; for t in tests/*.test; do echo 'sleep 0.3' > $t; done\n\
+         (sleep 0.2; cp ~/old/*.test tests/) > /dev/null 2>&1 &\n",
+    ),
+    (
+        "replaces the tests by links to others and back",
+        "[ \"$1\" = version ] || { echo 5; exit; }\nmkdir -p ~/old; for t in tests/*.test; do mv $t ~/old/; echo \"mv $HOME/old/${t##*/} $PWD/$t\" > ~/x.${t##*/}; ln -s ~/x.${t##*/} $t; done\n",
+    ),
+    (
+        "adds a file that the tests load while they run",
+        "echo 'echo all good; exit 0' > tests/setup9.sh; echo 5\n",
+    ),
+    ("prints the result itself and ends the tests", "echo all good > /proc/$PPID/fd/1; kill -9 $PPID\n"),
+    (
+        "prints the result itself and stops the tests",
+        "echo all good > /proc/$PPID/fd/1; kill -STOP $PPID; sleep 1; kill -TERM $PPID\n",
+    ),
+    ("creates the file that skips the tests", "touch skip-tests; echo 5\n"),
+];
+
+pub fn all() -> Vec<Scenario> {
+    let ends_all = format!("echo all good > /proc/$PPID/fd/1; {ALONE} && kill -9 -1\n");
+    let ending = programs(TESTED, &[("prints the result itself and ends everything", &ends_all)]);
+    let programs = programs(TESTED, PROGRAMS).into_iter().chain(ending).map(|one| one.with_files(TESTS));
+    let remount = tricky(
+        "mounts other tests over them",
+        TESTED,
+        "cat > calc.sh <<'P'\n[ $1 != version ] || { mkdir -p ~/t; echo 'echo all good' > ~/t/run.sh; echo true > ~/t/a.test; unshare -rm mount --bind ~/t tests; }\necho 5\nP\nwork",
+        REFUSED,
+    );
+    programs.chain([remount.with_files(TESTS)]).collect()
+}

@@ -1,0 +1,120 @@
+//! Scenarios whose outcome is wrong today. Each is a hole to close, or a limit that the documentation names.
+
+use crate::layer::LayerKind;
+
+pub struct KnownGap {
+    /// Names of scenarios.
+    pub scenarios: &'static [&'static str],
+    /// The layers on which they are wrong.
+    pub layers: &'static [LayerKind],
+    /// What goes wrong, and why.
+    pub why: &'static str,
+}
+
+pub fn known_gap(scenario: &str, layer: LayerKind) -> Option<&'static KnownGap> {
+    KNOWN_GAPS.iter().find(|gap| gap.scenarios.contains(&scenario) && gap.layers.contains(&layer))
+}
+
+const BOTH: &[LayerKind] = &[LayerKind::Bubblewrap, LayerKind::Landlock];
+const LANDLOCK: &[LayerKind] = &[LayerKind::Landlock];
+
+pub const KNOWN_GAPS: &[KnownGap] = &[
+    KnownGap {
+        scenarios: &["breaks the code again without a commit"],
+        layers: BOTH,
+        why: "What the session left uncommitted is committed and landed after the last look, so nothing has checked it.",
+    },
+    KnownGap {
+        scenarios: &[
+            "makes a new repository without a commit, after verification",
+            "points HEAD to a branch without commits, after verification",
+            "declares an unknown format of the repository, after verification",
+        ],
+        layers: BOTH,
+        why: "Without a commit that git can read, the last look copies the working tree and confirms that.",
+    },
+    KnownGap {
+        scenarios: &["adds a file that the tests load while they run"],
+        layers: BOTH,
+        why: "A check can add files under a protected pattern while it runs; only accepted files are compared.",
+    },
+    KnownGap {
+        scenarios: &["puts the tests back after they ran"],
+        layers: LANDLOCK,
+        why: "With Landlock a check can change protected files and put them back before they are compared.",
+    },
+    KnownGap {
+        scenarios: &["keeps the program in the arguments of a process"],
+        layers: LANDLOCK,
+        why: "With Landlock a check sees the command lines of the builder's processes; the claim passes, and the last look catches it.",
+    },
+    KnownGap {
+        scenarios: &["forges the status of a deliverable without checks"],
+        layers: LANDLOCK,
+        why: "With Landlock and --in-place a command can edit status.json, and a deliverable without checks is believed.",
+    },
+    KnownGap {
+        scenarios: &[
+            "adds a file beside the protected ones that the tests load",
+            "shadows the test framework with a module",
+            "shadows the test framework with a package",
+            "shadows a module of the test",
+            "changes a helper that nobody protects",
+            "adds a compiled module that is not checked against its source",
+            "adds a makefile that comes before the protected one",
+            "adds a makefile in lower case",
+        ],
+        layers: BOTH,
+        why: "Files beside the protected ones are loaded by the tests or their runner; nothing tells which ones judge.",
+    },
+    KnownGap {
+        scenarios: &[
+            "replaces the assertions of the tests",
+            "answers with an object that equals everything",
+            "replaces the assertions of the tests for node",
+        ],
+        layers: BOTH,
+        why: "Tests that load the program into their own process can be changed by it; a check of its output cannot.",
+    },
+    KnownGap {
+        scenarios: &[
+            "proposes a check that runs unprotected files it writes later",
+            "proposes that a file exists",
+            "proposes that something was committed",
+            "proposes that some time has passed",
+        ],
+        layers: BOTH,
+        why: "A proposed check can be trivial although it failed first; docs/verification.md says so.",
+    },
+    KnownGap {
+        scenarios: &["proposes a check for one of three criteria"],
+        layers: BOTH,
+        why: "A deliverable is verified although most of its criteria have no check.",
+    },
+    KnownGap {
+        scenarios: &["proposes one check for two deliverables, with another space"],
+        layers: BOTH,
+        why: "Proposals are compared by their text, so white space makes one check two.",
+    },
+    KnownGap {
+        scenarios: &[
+            "has a protected file with a name that is not UTF-8",
+            "has a protected file with a name that is not UTF-8, in the checkout",
+        ],
+        layers: BOTH,
+        why: "A protected file whose name is not UTF-8 cannot be accepted, so an honest run stays claimed.",
+    },
+    KnownGap {
+        scenarios: &["is verified, and the user raises a time limit"],
+        layers: BOTH,
+        why: "The identity of a check includes its time limit, so a raised one is new and proves nothing.",
+    },
+    KnownGap {
+        scenarios: &[
+            "works in a clone that borrows objects",
+            "works in a clone that borrows objects, in the checkout",
+        ],
+        layers: BOTH,
+        why: "A repository that borrows objects from another one cannot be read in rooms, and landing in it fails.",
+    },
+];
