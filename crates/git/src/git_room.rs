@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_sandbox::{Bounds, Launch, RoomConfig, SandboxedChild, SessionSandbox};
+use autonoe_sandbox::{Bounds, Launch, RoomConfig, RoomLimits, SandboxedChild, SessionSandbox};
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
@@ -99,7 +99,8 @@ impl GitRoom {
         config.bounds = Bounds {
             read: read.into_iter().chain(usual.bounds.read.iter().cloned()).collect(),
             write: write.into_iter().collect(),
-            limits: usual.bounds.limits,
+            // The reserve is for programs that fill the disk; git stops by itself on a full one.
+            limits: RoomLimits { disk_reserve: 0, ..usual.bounds.limits },
             ..Bounds::new(path("work"), path("home"), path("tmp"))
         };
         config.egress = std::sync::Arc::default();
