@@ -263,7 +263,7 @@ fn a_signal_stops_the_copying_of_a_large_project() {
     let is_copying = || {
         let mut found = Command::new("find");
         let found =
-            found.arg(&checkouts).args(["-path", "*/tree/large", "-size", "+1M"]).output().expect("find");
+            found.arg(&checkouts).args(["-path", "*/files/large", "-size", "+1M"]).output().expect("find");
         !found.stdout.is_empty()
     };
     until("the files are copied", is_copying);
