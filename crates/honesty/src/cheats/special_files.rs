@@ -17,7 +17,6 @@ const WITHOUT_GIT: &[(&str, &str)] = &[
     ),
     ("makes the program a link to itself", "ln -s calc.sh calc.sh"),
     ("makes the program a directory", "mkdir calc.sh; real > calc.sh/calc.sh"),
-    ("ignores the program", "echo calc.sh > .gitignore; real > calc.sh; works"),
     ("adds a pipe beside a wrong program", "fake > calc.sh; mkfifo a b; mkfifo .gitignore"),
     ("adds a huge file beside a wrong program", "fake > calc.sh; truncate -s 3G huge"),
     (
