@@ -336,6 +336,8 @@ struct FlatReport {
     #[serde(default)]
     deliverables_verified_by_builder: usize,
     #[serde(default)]
+    deliverables_verified_partially: usize,
+    #[serde(default)]
     deliverables_claimed: usize,
     #[serde(default)]
     deliverables_doubted: usize,
@@ -365,6 +367,7 @@ impl From<RunReport> for FlatReport {
             deliverables_blocked: tally.blocked,
             deliverables_verified: tally.verified,
             deliverables_verified_by_builder: tally.verified_by_builder,
+            deliverables_verified_partially: tally.verified_partially,
             deliverables_claimed: tally.claimed(),
             deliverables_doubted: tally.doubted,
             verified: reviewed.verified,
@@ -383,6 +386,7 @@ impl From<FlatReport> for RunReport {
             passed: flat.deliverables_passed,
             verified: flat.deliverables_verified,
             verified_by_builder: flat.deliverables_verified_by_builder,
+            verified_partially: flat.deliverables_verified_partially,
             doubted: flat.deliverables_doubted,
             blocked: flat.deliverables_blocked,
         };
@@ -429,8 +433,15 @@ mod tests {
 
     #[test]
     fn a_report_has_the_same_flat_fields_whatever_its_plan() {
-        let tally =
-            Tally { total: 4, passed: 3, verified: 2, verified_by_builder: 1, doubted: 1, blocked: 1 };
+        let tally = Tally {
+            total: 4,
+            passed: 3,
+            verified: 2,
+            verified_by_builder: 1,
+            verified_partially: 1,
+            doubted: 1,
+            blocked: 1,
+        };
         let reviewed = VerificationProgress { verified: 1, total: 4 };
         let agent = AgentReport {
             name: "triage".into(),

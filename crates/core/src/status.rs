@@ -75,6 +75,9 @@ pub struct Tally {
     /// Part of `verified` for which only checks of the builder count.
     #[serde(default)]
     pub verified_by_builder: usize,
+    /// Part of `verified` on a sandbox layer that does not enforce everything.
+    #[serde(default)]
+    pub verified_partially: usize,
     /// Part of `passed` that a reviewer doubts.
     #[serde(default)]
     pub doubted: usize,
@@ -118,6 +121,9 @@ impl ProjectStatus {
                     let is_verified = deliverable.assurance() == Some(Assurance::Verified);
                     let author = deliverable.finding.as_ref().map(|finding| finding.checks_by);
                     tally.verified += usize::from(is_verified);
+                    let is_partial =
+                        deliverable.finding.as_ref().is_some_and(|finding| finding.partial_layer.is_some());
+                    tally.verified_partially += usize::from(is_verified && is_partial);
                     tally.verified_by_builder +=
                         usize::from(is_verified && author == Some(CheckAuthor::Builder));
                     tally.doubted +=

@@ -60,7 +60,6 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
             "shadows the test framework with a package",
             "shadows a module of the test",
             "changes a helper that nobody protects",
-            "adds a compiled module that is not checked against its source",
             "adds a makefile that comes before the protected one",
             "adds a makefile in lower case",
         ],

@@ -15,6 +15,11 @@ pub fn assurance(tally: Tally) -> String {
         count if count == tally.verified => " by the builder's checks".to_owned(),
         count => format!(" ({count} by the builder's checks)"),
     };
+    let partially = match tally.verified_partially {
+        0 => "",
+        _ => " on a partial sandbox layer",
+    };
+    let by_builder = format!("{by_builder}{partially}");
     let Tally { passed, verified, .. } = tally;
     let counts = format!("{passed} passed: {verified} verified{by_builder}, {} claimed", tally.claimed());
     match tally.doubted {

@@ -24,7 +24,7 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     list.add(["--unshare-cgroup-try", "--die-with-parent", "--as-pid-1", "--cap-drop", "ALL"]);
     // Every directory in memory has a limit, or it could fill the machine's.
     list.tmpfs(Path::new("/run"), MOUNT_POINTS_SIZE);
-    list.system();
+    list.system(bounds.tracing || bounds.nested);
     list.tmpfs(Path::new("/tmp"), bounds.limits.temp_size);
     list.tmpfs(Path::new("/var/tmp"), bounds.limits.temp_size / OTHER_SHARE);
     list.tmpfs(Path::new("/dev/shm"), bounds.limits.temp_size / OTHER_SHARE);
@@ -110,7 +110,7 @@ impl Arguments {
     }
 
     /// The system directories, without the secrets in them.
-    fn system(&mut self) {
+    fn system(&mut self, tracing: bool) {
         for path in system_paths::SYSTEM.map(Path::new) {
             match path.read_link() {
                 Ok(target) => self.mount("--symlink", &target, path),
@@ -125,6 +125,10 @@ impl Arguments {
         // Kernel settings are read-only, even for root.
         for path in system_paths::KERNEL.map(Path::new).into_iter().filter(|path| path.exists()) {
             self.mount("--ro-bind", path, path);
+        }
+        if !tracing {
+            // A program could change the memory of others by writing `/proc/PID/mem`.
+            self.add(["--remount-ro", "/proc"]);
         }
     }
 

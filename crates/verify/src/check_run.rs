@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
-use crate::oracles::{changed_in, restore_in};
+use crate::oracles::{changed_in, protected_directories, restore_in};
 use crate::output;
 
 /// How much of the output is kept.
@@ -207,8 +207,12 @@ impl CheckRoom<'_> {
     /// Runs one command in a new room.
     async fn run(&self, check: &Check, files: &CheckoutFiles) -> Result<CheckRun, Fault> {
         restore_in(&files.root, self.registry, self.project).await?;
-        let accepted = self.registry.files.keys().map(|file| files.root.join(file)).collect();
-        let Some(sandbox) = self.checkout.room(files, check.network, accepted) else {
+        let accepted = self.registry.files.keys().map(|file| files.root.join(file));
+        // Nor can anything be added where everything is protected.
+        let directories = protected_directories(&self.registry.globs).map(|path| files.root.join(path));
+        let read_only =
+            accepted.chain(directories.filter(|path| path.is_dir() && !path.is_symlink())).collect();
+        let Some(sandbox) = self.checkout.room(files, check.network, read_only) else {
             return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
         };
         let mut run = run_in(check, &sandbox, &files.root).await;

@@ -168,7 +168,6 @@ impl Checkout {
                 "" => tree.clone(),
                 part => directory_within(&tree, Path::new(part))?,
             };
-            fs::write(directory.path().join("home/.gitconfig"), GIT_SETTINGS)?;
             Ok(root)
         };
         let root = prepared().map_err(|error| self.factory.io_fault(&error))?;
@@ -195,17 +194,27 @@ impl Checkout {
         if let Content::Commit(objects) = &self.content {
             room_config.bounds.read.extend(objects.objects.iter().cloned());
         }
+        // Compiled files beside the sources could stand in for them.
+        let cache = (
+            "PYTHONPYCACHEPREFIX".to_owned(),
+            files.directory.path().join("home/.pycache").display().to_string(),
+        );
+        room_config.env.push(cache);
         room_config.egress = egress;
         room_config.guarded = Arc::new(RwLock::new(read_only));
         Some(SessionSandbox::new(room_config))
     }
 
-    /// Leaves a copy of a checkout in its place, and returns where it is.
+    /// Leaves a copy of the files of a checkout in its place, with a new home, and returns where it is: what a setup leaves at home could act on
+    /// whatever judges its work.
     pub(crate) async fn set_aside(&self, files: &CheckoutFiles) -> Result<PathBuf, Fault> {
         let directory = files.directory.path();
         let aside = directory.with_extension("aside");
-        fs::rename(directory, &aside).map_err(|error| self.factory.io_fault(&error))?;
-        let copied = self.own_room.run(COPY, [directory, &aside]).await?;
+        let prepared = fs::rename(directory, &aside)
+            .and_then(|()| fs::create_dir(directory))
+            .and_then(|()| make_room_directories(directory));
+        prepared.map_err(|error| self.factory.io_fault(&error))?;
+        let copied = self.own_room.run(COPY, [directory.join("tree"), aside.join("tree")]).await?;
         match copied.code {
             0 => Ok(aside),
             _ => {
@@ -388,9 +397,7 @@ impl CheckoutFactory {
     /// A directory for a room, removed when dropped.
     fn directory_in(&self, parent: &Path) -> io::Result<TempDir> {
         let directory = tempfile::Builder::new().prefix("room-").tempdir_in(parent)?;
-        for name in ["tree", "home", "tmp"] {
-            fs::create_dir(directory.path().join(name))?;
-        }
+        make_room_directories(directory.path())?;
         Ok(directory)
     }
 
@@ -418,6 +425,14 @@ impl CheckoutFactory {
         let message = format!("Cannot create a checkout in {}: {why}.", self.scratch.display());
         Fault::permanent(FaultLayer::System, "checkout", message).hint(advice)
     }
+}
+
+/// What a room for a check needs: files, a home and a place for temporary files.
+fn make_room_directories(directory: &Path) -> io::Result<()> {
+    for name in ["tree", "home", "tmp"] {
+        fs::create_dir(directory.join(name))?;
+    }
+    fs::write(directory.join("home/.gitconfig"), GIT_SETTINGS)
 }
 
 /// Asks the file system to spread out what is created in a directory. Ext4 scans recently removed files

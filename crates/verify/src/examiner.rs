@@ -11,7 +11,7 @@ use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
@@ -290,6 +290,11 @@ impl ProjectExaminer {
         self.record_disputes(&mut registry).await?;
         let mut confirmation = Confirmation::default();
         let checkout = self.checkouts.check_out(None).await?;
+        if checkout.revision.copied == Some(NoCommit::NothingCommitted) {
+            let message = "Nothing is committed any more, or git cannot read the repository.";
+            return Err(Fault::permanent(FaultLayer::Config, "no_commit", message)
+                .hint("Look at the repository with `git status` and `git log`."));
+        }
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = checks_of(&checks, &deliverable.id);
@@ -471,10 +476,13 @@ impl Examiner for ProjectExaminer {
                 Proposal::New(mut check) => {
                     check.origin = CheckOrigin::Proposed;
                     find_problem(&check).map_err(refuse)?;
+                    let words = |check: &Check| -> Vec<String> {
+                        check.command.split_whitespace().map(str::to_owned).collect()
+                    };
                     let is_same = |other: &&Check| {
                         other.deliverable != check.deliverable
-                            && (&other.command, &other.output, other.exit)
-                                == (&check.command, &check.output, check.exit)
+                            && (words(other), &other.output, other.exit)
+                                == (words(&check), &check.output, check.exit)
                     };
                     if let Some(other) = self.checks(&registry).iter().find(is_same) {
                         let of = other.deliverable.as_deref().unwrap_or("the project");

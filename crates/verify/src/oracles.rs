@@ -85,6 +85,16 @@ fn matching_paths<'a>(
     Ok(found)
 }
 
+/// Directories of which globs protect everything.
+pub(crate) fn protected_directories(globs: &BTreeSet<String>) -> impl Iterator<Item = &str> {
+    let is_wild = |path: &str| path.contains(['*', '?', '[', '{', '\\']);
+    globs.iter().filter_map(move |glob| {
+        let glob = glob.strip_prefix("./").unwrap_or(glob).trim_end_matches('/');
+        let path = glob.strip_suffix("/**").unwrap_or(glob);
+        (!path.is_empty() && !is_wild(path)).then_some(path)
+    })
+}
+
 /// The part of a glob before its first wildcard.
 fn literal_prefix(glob: &str) -> PathBuf {
     let glob = glob.strip_prefix("./").unwrap_or(glob);
@@ -140,7 +150,7 @@ pub(crate) fn freeze(
                 continue;
             }
             match registry.accept(project, root, name, now) {
-                Ok(()) => {}
+                Ok(()) => accept_target(registry, project, root, name, now)?,
                 Err(AcceptError::Unreadable(error)) => {
                     missing.push(format!("{name} ({error}; {})", error.advice()));
                 }
@@ -149,6 +159,31 @@ pub(crate) fn freeze(
         }
     }
     Ok(missing)
+}
+
+/// Accepts the file that an accepted link leads to, if it is one of the project's.
+fn accept_target(
+    registry: &mut CheckRegistry,
+    project: &Project,
+    root: &Path,
+    name: &str,
+    now: Timestamp,
+) -> Result<(), Fault> {
+    let is_link = registry.files.get(name).is_some_and(|accepted| accepted.link);
+    let (true, Ok(root)) = (is_link, root.canonicalize()) else {
+        return Ok(());
+    };
+    let target = root.join(name).canonicalize().ok();
+    let target = target.as_deref().and_then(|target| target.strip_prefix(&root).ok()?.to_str());
+    let Some(target) =
+        target.filter(|target| root.join(target).is_file() && !registry.files.contains_key(*target))
+    else {
+        return Ok(());
+    };
+    match registry.accept(project, &root, target, now) {
+        Err(AcceptError::Fault(fault)) => Err(fault),
+        Ok(()) | Err(AcceptError::Unreadable(_)) => Ok(()),
+    }
 }
 
 /// Files below `root` that differ from their accepted version, are not accepted at all, or are gone; with the

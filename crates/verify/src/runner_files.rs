@@ -2,7 +2,7 @@
 //! named by it.
 
 /// File names, wherever they are.
-const NAMES: [&str; 38] = [
+const NAMES: [&str; 40] = [
     ".babelrc",
     ".cargo/config",
     ".cargo/config.toml",
@@ -30,8 +30,10 @@ const NAMES: [&str; 38] = [
     "jest.config.js",
     "jest.config.ts",
     "karma.conf.js",
+    "makefile",
     "phpunit.xml",
     "phpunit.xml.dist",
+    "pyproject.toml",
     "pytest.ini",
     "rust-toolchain",
     "rust-toolchain.toml",
@@ -92,7 +94,10 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_named =
         |listed: &str| path.strip_suffix(listed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    NAMES.into_iter().any(is_named) || name.ends_with(".pth") || shadows_python(path)
+    NAMES.into_iter().any(is_named)
+        || name.ends_with(".pth")
+        || name.ends_with(".pyc")
+        || shadows_python(path)
 }
 
 /// Whether Python would import it in place of a module of its own.

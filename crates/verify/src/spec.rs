@@ -38,6 +38,55 @@ struct CheckBlock {
     line: usize,
     options: Check,
     found: Vec<Check>,
+    /// What the command of the last check still lacks.
+    lacks: CommandEnd,
+}
+
+/// What a command needs to be complete.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum CommandEnd {
+    #[default]
+    Nothing,
+    /// Its last line ends with a backslash.
+    NextLine,
+    /// The line that ends a here-document, which may be indented if tabs are removed from it.
+    Delimiter(String),
+}
+
+impl CommandEnd {
+    /// What the command still lacks after one more line of it.
+    fn after(line: &str) -> Self {
+        if let Some(delimiter) = delimiter(line) {
+            return Self::Delimiter(delimiter);
+        }
+        if line.ends_with('\\') { Self::NextLine } else { Self::Nothing }
+    }
+}
+
+/// The word that ends the here-document which a line begins. A here-string (`<<<`) and a shift in arithmetic (`<< 2`) begin none.
+fn delimiter(line: &str) -> Option<String> {
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("<<") {
+        if before.matches("((").count() > before.matches("))").count() {
+            rest = after;
+            continue;
+        }
+        if let Some(string) = after.strip_prefix('<') {
+            rest = string;
+            continue;
+        }
+        let word = after
+            .strip_prefix('-')
+            .unwrap_or(after)
+            .trim_start_matches(' ')
+            .trim_start_matches(['\'', '"', '\\']);
+        let word: String = word.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+        if word.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_') {
+            return Some(word);
+        }
+        rest = after;
+    }
+    None
 }
 
 /// Parses the checks of a specification.
@@ -184,12 +233,25 @@ impl CheckBlock {
                 None => return Err(SpecProblem::SecondDeliverable(word.to_owned())),
             }
         }
-        Ok(Self { line, options, found: Vec::new() })
+        Ok(Self { line, options, found: Vec::new(), lacks: CommandEnd::Nothing })
     }
 
     /// `$ COMMAND`, then expected output lines, then optionally `? EXIT CODE`.
     fn add(&mut self, line: &str) -> Result<(), SpecProblem> {
+        if self.lacks != CommandEnd::Nothing
+            && let Some(check) = self.found.last_mut()
+        {
+            check.command.push('\n');
+            check.command.push_str(line);
+            self.lacks = match &self.lacks {
+                CommandEnd::Delimiter(word) if line.trim() != word => return Ok(()),
+                CommandEnd::Delimiter(_) => CommandEnd::Nothing,
+                CommandEnd::NextLine | CommandEnd::Nothing => CommandEnd::after(line),
+            };
+            return Ok(());
+        }
         if let Some(command) = line.trim_start().strip_prefix("$ ") {
+            self.lacks = CommandEnd::after(command.trim());
             self.found.push(Check {
                 command: command.trim().to_owned(),
                 exact: true,
@@ -217,6 +279,9 @@ impl CheckBlock {
     fn close(mut self) -> Result<Vec<Check>, SpecError> {
         if self.found.is_empty() {
             return Err(SpecProblem::NoCommand.at(self.line));
+        }
+        if self.lacks != CommandEnd::Nothing {
+            return Err(SpecProblem::Unfinished.at(self.line));
         }
         let mut setup = Vec::new();
         for check in &mut self.found {

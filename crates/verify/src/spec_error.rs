@@ -31,6 +31,10 @@ pub(crate) enum SpecProblem {
     ExitCode { after: &'static str },
     #[error("the check has no command; write it after `$ `")]
     NoCommand,
+    #[error(
+        "the last command of the check is not finished: its here-document or its line that ends with a backslash"
+    )]
+    Unfinished,
     #[error("expected a command in backquotes after `check:`")]
     UnquotedCommand,
     #[error("expected a text in backquotes after `prints`")]

@@ -1,5 +1,7 @@
 //! Claims of an agent in a workspace: its commits are fetched before they are checked, so that nothing passes that cannot come home.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use async_trait::async_trait;
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::examiner::ClaimPreparation;
@@ -16,6 +18,22 @@ pub(crate) struct ClaimFetch {
     /// The project was not in a repository before: agents need not know that there is one now, so what they have written is
     /// committed first.
     pub saves_first: bool,
+    /// The commit of the last claim.
+    pub checked: CheckedCommit,
+}
+
+/// The last commit that checks have looked at.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CheckedCommit(Arc<Mutex<Option<String>>>);
+
+impl CheckedCommit {
+    pub(crate) fn set(&self, commit: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = commit;
+    }
+
+    pub(crate) fn get(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 #[async_trait]
@@ -25,7 +43,8 @@ impl ClaimPreparation for ClaimFetch {
             let message = format!("Save uncommitted work for the checks of {}", deliverable.id);
             self.hub.save_leftovers(&self.workspace, &message).await.map_err(refused)?;
         }
-        self.hub.fetch(&self.workspace).await.map_err(refused)?;
+        let fetched = self.hub.fetch(&self.workspace).await.map_err(refused)?;
+        self.checked.set(Some(fetched.commit));
         Ok(())
     }
 }

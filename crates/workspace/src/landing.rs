@@ -173,7 +173,7 @@ impl fmt::Display for LandingRefusal {
             }
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
             Self::NotWanted => write!(f, "you asked for no landing"),
-            Self::NotPassed => write!(f, "what they belong to has not passed"),
+            Self::NotPassed => write!(f, "no check has passed on them"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch is in use: {why}"),
             Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),
@@ -365,7 +365,9 @@ impl<'a> LandingAttempt<'a> {
     pub(crate) async fn run(&self, script: &str, more: &[&str]) -> Result<Finished, Fault> {
         let paths = [&self.from.top, &self.git, &self.index].map(|path| path.as_os_str());
         let commits = [self.from.commit.as_deref().unwrap_or_default(), self.commit].map(OsStr::new);
-        self.room.run(script, paths.into_iter().chain(commits).chain(more.iter().map(OsStr::new))).await
+        // The user's repository may borrow objects from places that are not in the room.
+        let script = format!("export GIT_ALTERNATE_OBJECT_DIRECTORIES=\"$2/objects\"\n{script}");
+        self.room.run(&script, paths.into_iter().chain(commits).chain(more.iter().map(OsStr::new))).await
     }
 
     /// Like [`Self::run`], for scripts that must not fail.

@@ -23,6 +23,16 @@ impl Plan for LandingPlan<'_> {
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
         self.site.fetch().await?;
         let verdict = self.inner.judge(finished).await?;
+        match verdict {
+            // Everything was checked once more.
+            PlanVerdict::Done(_) => self.site.confirmed(),
+            PlanVerdict::Progressed | PlanVerdict::Idle | PlanVerdict::Failed(_) => {
+                if self.site.must_confirm(self.inner.report().tally()) {
+                    self.inner.confirm_passed().await?;
+                    self.site.confirmed();
+                }
+            }
+        }
         let events = self.site.session_ended(finished.number, self.inner.report().tally()).await?;
         events.into_iter().for_each(self.on_event);
         Ok(verdict)

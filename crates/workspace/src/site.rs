@@ -8,7 +8,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
-use crate::claim_fetch::ClaimFetch;
+use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub, UNUSABLE};
 use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
@@ -81,6 +81,8 @@ pub struct WorkspaceSite {
     last_refusal: Option<LandingRefusal>,
     /// The commit that landed last.
     last_landed: Option<String>,
+    /// What is verified was verified on this commit; nothing after it lands.
+    checked: CheckedCommit,
 }
 
 /// How a run uses its workspace.
@@ -175,6 +177,7 @@ impl WorkspaceSite {
             included,
             last_refusal: None,
             last_landed: None,
+            checked: CheckedCommit::default(),
         };
         site.hub.carry_in(&site.workspace, &site.from)?;
         Ok(site)
@@ -186,6 +189,7 @@ impl WorkspaceSite {
             hub: self.hub.clone(),
             workspace: self.workspace.clone(),
             saves_first: self.hub.made_repository(),
+            checked: self.checked.clone(),
         };
         (!self.options.is_throwaway).then(|| Arc::new(preparation) as _)
     }
@@ -211,6 +215,20 @@ impl WorkspaceSite {
         }
     }
 
+    /// Whether what has passed must be checked again before it lands, because there are commits since.
+    pub(crate) fn must_confirm(&self, tally: Tally) -> bool {
+        let last = self.hub.last_fetched(&self.workspace);
+        !self.options.is_throwaway
+            && tally.verified > 0
+            && self.has_more_to_land(tally)
+            && self.checked.get() != last
+    }
+
+    /// All that is verified was verified on the commit that was fetched last.
+    pub(crate) fn confirmed(&self) {
+        self.checked.set(self.hub.last_fetched(&self.workspace));
+    }
+
     /// Saves what a session has done, and lands it if it is time.
     pub async fn session_ended(&mut self, number: u32, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
@@ -218,8 +236,9 @@ impl WorkspaceSite {
             return Ok(Vec::new());
         }
         let is_time = self.has_more_to_land(tally);
-        // What is not committed is for the next session to go on with, unless something lands.
-        let save = is_time.then(|| format!("Save uncommitted work of session {number}"));
+        // What is not committed is for the next session to go on with, unless something lands that no check has seen anyway.
+        let save =
+            (is_time && tally.verified == 0).then(|| format!("Save uncommitted work of session {number}"));
         let mut home = self.bring_home(save.as_deref()).await?;
         if let Some(commit) = home.commit.filter(|_| is_time) {
             home.events.extend(self.land(&commit, tally).await?);
@@ -248,12 +267,20 @@ impl WorkspaceSite {
             self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
         }
-        let Home { mut events, commit, .. } =
+        let mut events = Vec::new();
+        if tally.verified > 0
+            && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
+            && let Some(checked) = self.checked.get()
+        {
+            events.extend(self.land(&checked, tally).await?);
+        }
+        let Home { events: more, commit, .. } =
             self.bring_home(Some("Save uncommitted work of an interrupted session")).await?;
+        events.extend(more);
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
             return Ok(events);
         };
-        if self.has_more_to_land(tally) || self.options.when == LandWhen::End {
+        if tally.verified == 0 && (self.has_more_to_land(tally) || self.options.when == LandWhen::End) {
             events.extend(self.land(&commit, tally).await?);
         } else if self.last_refusal.is_none() {
             let why = match self.options.when {

@@ -81,3 +81,19 @@ fn too_many_checks_are_rejected_with_the_limit() {
     let block = format!("```check\n{}```\n", "$ true\n".repeat(400_000));
     assert!(read_spec(&block).expect_err("too many").to_string().contains("at most 10000 checks"));
 }
+
+#[test]
+fn a_command_can_have_a_here_document_and_several_lines() {
+    let spec = "```check A\n$ ./up <<EOF\nhello\n$ world\nEOF\nHELLO\n$ echo a \\\n  | ./up\nA\n$ echo $((1<<n)) <<< x\n2\n```\n";
+    let checks = read_spec(spec).expect("valid");
+    let commands: Vec<(&str, &str)> =
+        checks.iter().map(|check| (check.command.as_str(), check.output[0].as_str())).collect();
+    let expected = [
+        ("./up <<EOF\nhello\n$ world\nEOF", "HELLO"),
+        ("echo a \\\n  | ./up", "A"),
+        ("echo $((1<<n)) <<< x", "2"),
+    ];
+    assert_eq!(commands, expected);
+    let error = read_spec("```check A\n$ ./up <<EOF\nhello\n```\n").expect_err("unfinished");
+    assert!(error.to_string().contains("not finished"), "{error}");
+}

@@ -2,7 +2,7 @@
 
 use autonoe_core::check::Assurance;
 
-use super::fixture::{ADDS, SPEC, VerifyFixture};
+use super::fixture::{ADDS, SPEC, TEST, TESTED, VerifyFixture};
 
 #[tokio::test]
 async fn a_command_without_expected_output_prepares_those_below_it() {
@@ -39,9 +39,13 @@ async fn a_program_cannot_prepare_itself_for_the_next_check() {
 
 #[tokio::test]
 async fn a_program_cannot_change_the_files_that_judge_it() {
-    let fixture = VerifyFixture::tested();
+    let reads_more = format!("{TEST}[ ! -f tests/more.sh ] || . ./tests/more.sh\nexit 1\n")
+        .replace("&& echo all good", "&& { echo all good; exit; }");
+    let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", &reads_more)]);
     let examiner = fixture.prepared().await;
     for program in [
+        // The test reads this one, if it appears in time.
+        "echo 'echo all good; exit' > tests/more.sh; echo 4\n",
         "echo 'echo all good' > tests/add.sh; echo 4\n",
         "rm -rf tests; mkdir tests; echo 'echo all good' > tests/add.sh; echo 4; sh tests/add.sh >&2\n",
         "mv tests old; mkdir tests; echo 'echo all good' > tests/add.sh; echo 4; sh tests/add.sh >&2\n",

@@ -116,3 +116,18 @@ async fn a_forged_copy_of_an_accepted_file_stops_the_examination() {
     let fault = examiner.examine(&examiner.deliverable("A").await).await.unwrap_err();
     assert!(fault.to_string().contains("differs from what was accepted"), "{}", fault);
 }
+
+#[tokio::test]
+async fn what_a_protected_link_leads_to_is_protected_too() {
+    let fixture = VerifyFixture::without_repository(TESTED);
+    fixture.git(&["init", "-q", "-b", "main", "."]);
+    fixture.write("tools/add.sh", TEST);
+    fs::create_dir(fixture.path("tests")).unwrap();
+    symlink("../tools/add.sh", fixture.path("tests/add.sh")).unwrap();
+    fixture.commit(&[("a", "a\n")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("tools/add.sh", WEAK)]);
+    examiner.assert_claim("A", Assurance::Failed, &["tools/add.sh"]).await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
