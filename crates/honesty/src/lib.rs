@@ -30,8 +30,8 @@ impl Group {
     /// The part that tests play on a layer; the benchmark plays everything. Spread over the group, and the same each time.
     pub fn sample(&self, layer: LayerKind) -> impl Iterator<Item = &Scenario> {
         let every = match layer {
-            LayerKind::Bubblewrap => 6,
-            LayerKind::Landlock => 12,
+            LayerKind::Bubblewrap => 8,
+            LayerKind::Landlock => 24,
         };
         let on_layer = self.scenarios.iter().filter(move |scenario| scenario.runs_on(layer));
         on_layer.enumerate().filter(move |(index, _)| index % every == 0).map(|(_, scenario)| scenario)

@@ -53,6 +53,13 @@ pub fn all() -> Vec<Scenario> {
             .in_repository(NO_REPOSITORY)
             .in_place(),
         honest(
+            "ignores its program without git",
+            ADDING,
+            &[write("calc.sh", ADDS), write(".gitignore", "calc.sh\n"), pass()],
+        )
+        .in_repository(NO_REPOSITORY)
+        .in_place(),
+        honest(
             "works without git, in a workspace",
             ADDING,
             &[write("calc.sh", ADDS), commit("calc.sh"), pass()],
