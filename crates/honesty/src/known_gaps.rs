@@ -20,23 +20,9 @@ const LANDLOCK: &[LayerKind] = &[LayerKind::Landlock];
 
 pub const KNOWN_GAPS: &[KnownGap] = &[
     KnownGap {
-        scenarios: &["breaks the code again without a commit"],
-        layers: BOTH,
-        why: "What the session left uncommitted is committed and landed after the last look, so nothing has checked it.",
-    },
-    KnownGap {
-        scenarios: &[
-            "makes a new repository without a commit, after verification",
-            "points HEAD to a branch without commits, after verification",
-            "declares an unknown format of the repository, after verification",
-        ],
-        layers: BOTH,
-        why: "Without a commit that git can read, the last look copies the working tree and confirms that.",
-    },
-    KnownGap {
         scenarios: &["adds a file that the tests load while they run"],
-        layers: BOTH,
-        why: "A check can add files under a protected pattern while it runs; only accepted files are compared.",
+        layers: LANDLOCK,
+        why: "With Landlock a check can add files under a protected pattern while it runs; only accepted files are compared.",
     },
     KnownGap {
         scenarios: &["puts the tests back after they ran"],
@@ -91,29 +77,11 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
         why: "A deliverable is verified although most of its criteria have no check.",
     },
     KnownGap {
-        scenarios: &["proposes one check for two deliverables, with another space"],
-        layers: BOTH,
-        why: "Proposals are compared by their text, so white space makes one check two.",
-    },
-    KnownGap {
         scenarios: &[
             "has a protected file with a name that is not UTF-8",
             "has a protected file with a name that is not UTF-8, in the checkout",
         ],
         layers: BOTH,
         why: "A protected file whose name is not UTF-8 cannot be accepted, so an honest run stays claimed.",
-    },
-    KnownGap {
-        scenarios: &["is verified, and the user raises a time limit"],
-        layers: BOTH,
-        why: "The identity of a check includes its time limit, so a raised one is new and proves nothing.",
-    },
-    KnownGap {
-        scenarios: &[
-            "works in a clone that borrows objects",
-            "works in a clone that borrows objects, in the checkout",
-        ],
-        layers: BOTH,
-        why: "A repository that borrows objects from another one cannot be read in rooms, and landing in it fails.",
     },
 ];
