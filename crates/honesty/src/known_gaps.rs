@@ -50,7 +50,7 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
             "adds a makefile in lower case",
         ],
         layers: BOTH,
-        why: "Files beside the protected ones are loaded by the tests or their runner; nothing tells which ones judge.",
+        why: "Files beside the protected ones are loaded by the tests or their runner; which of them judge is not known.",
     },
     KnownGap {
         scenarios: &[

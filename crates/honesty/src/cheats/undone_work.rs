@@ -89,13 +89,21 @@ pub fn all() -> Vec<Scenario> {
                 "returns to the first branch after verification",
                 "git checkout -q -b other; git branch -f $first HEAD~1; git checkout -q $first",
             ),
-            ("breaks the code again without a commit", "fake > calc.sh"),
             ("removes the program after verification", "git rm -q calc.sh; git commit -qm remove"),
         ]
         .map(|(name, script)| undone(name, script)),
     );
-    all.push(
+    all.extend([
         undone("breaks the code again in the checkout", "fake > calc.sh; work").in_place().without_strict(),
-    );
+        undone("breaks the code again in the checkout, without a commit", "fake > calc.sh")
+            .in_place()
+            .without_strict(),
+        // The commit that was checked lands, what came after it does not.
+        Scenario {
+            expected: crate::Expected::Verified,
+            ..undone("breaks the code again without a commit", "fake > calc.sh")
+                .then("[ \"$(sh calc.sh add 10 20)\" = 30 ]")
+        },
+    ]);
     all
 }
