@@ -15,8 +15,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::activity::ActivityState;
-use super::print::stdout_fault;
-use super::writer::{OutputStream, OutputWriter};
+use super::writer::{OutputStream, OutputWriter, stdout_fault};
 
 const REFRESH: Duration = Duration::from_secs(1);
 

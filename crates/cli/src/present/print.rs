@@ -2,14 +2,14 @@
 
 use std::io::{self, Write};
 
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{RunOutcome, exit};
 use autonoe_core::redact::Redactor;
 use autonoe_report::{escape_controls, escape_json};
 use clap::builder::StyledStr;
 
 use super::messages;
-use super::writer::{OutputStream, OutputWriter};
+use super::writer::{OutputStream, OutputWriter, stdout_fault};
 
 /// Prints a fault that ends the program: the error, then the hint.
 pub fn report_fault(fault: &Fault, redactor: &Redactor) {
@@ -94,9 +94,4 @@ pub fn print_unchanged(text: &str) {
 fn write(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush())
-}
-
-pub(super) fn stdout_fault(error: &io::Error) -> Fault {
-    Fault::permanent(FaultLayer::System, "output", format!("Standard output cannot be written: {error}."))
-        .hint("Keep the reading program open, or redirect the output to a file on a disk with free space.")
 }

@@ -6,6 +6,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use autonoe_core::fault::{Fault, FaultLayer};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -269,6 +270,11 @@ fn write_some(stream: OutputStream, bytes: &[u8]) -> io::Result<usize> {
             written => return Ok(written?),
         }
     }
+}
+
+pub(super) fn stdout_fault(error: &io::Error) -> Fault {
+    Fault::permanent(FaultLayer::System, "output", format!("Standard output cannot be written: {error}."))
+        .hint("Keep the reading program open, or redirect the output to a file on a disk with free space.")
 }
 
 #[cfg(test)]
