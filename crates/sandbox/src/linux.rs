@@ -6,6 +6,7 @@
 mod attribute_call;
 mod bpf;
 mod call_guard;
+mod call_target;
 mod calling_thread;
 mod confine;
 mod handover_filter;

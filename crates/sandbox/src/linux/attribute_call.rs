@@ -9,6 +9,7 @@ use libc::c_long;
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;
 
+use super::call_target::{CallTarget, LastLink};
 use super::calling_thread::CallingThread;
 
 /// The longest name and the largest value of an extended attribute, in bytes, as in the kernel.
@@ -37,22 +38,6 @@ pub(crate) const NUMBERS: &[c_long] = &[
 pub(crate) struct AttributeCall {
     pub target: CallTarget,
     pub change: AttributeChange,
-}
-
-/// The file that a call means.
-#[derive(Debug)]
-pub(crate) enum CallTarget {
-    /// A descriptor of the caller, or its working directory (`AT_FDCWD`).
-    Descriptor(i32),
-    /// A path, from a descriptor of the caller or its working directory if it is relative.
-    Path { directory: i32, path: CString, last_link: LastLink },
-}
-
-/// What a path means that ends with a symbolic link.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LastLink {
-    Followed,
-    Itself,
 }
 
 #[derive(Debug)]

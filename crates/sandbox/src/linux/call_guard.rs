@@ -15,7 +15,8 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, chownat, fstat, removexa
 use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
-use super::attribute_call::{AttributeCall, AttributeChange, CallTarget};
+use super::attribute_call::{AttributeCall, AttributeChange};
+use super::call_target::CallTarget;
 use super::calling_thread::CallingThread;
 use super::writable_places::{WritablePlaces, descriptor_path};
 use super::{socket_call, terminal_call};

@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, open, openat};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 
-use super::attribute_call::{CallTarget, LastLink};
+use super::call_target::{CallTarget, LastLink};
 
 /// The longest path, in bytes, with its final zero.
 const MAX_PATH: usize = 4096;
