@@ -13,6 +13,7 @@ use std::time::Duration;
 use crate::bounds::{Bounds, SandboxLayer};
 use crate::bubblewrap;
 use crate::kill_cause::OomBaseline;
+use crate::layer_unavailable::LayerUnavailable;
 use crate::record::{CleanupPlan, RoomRecord};
 use crate::room::{Room, RoomShutdown, RoomSupervisor};
 use crate::room_process::ROOM_ARG;
@@ -80,9 +81,13 @@ impl Sandbox {
     }
 
     /// A sandbox with this layer. `path` is the search path for the layer's helper program.
-    pub fn with_layer(own_binary: &Path, layer: SandboxLayer, path: &OsStr) -> Result<Self, String> {
+    pub fn with_layer(
+        own_binary: &Path,
+        layer: SandboxLayer,
+        path: &OsStr,
+    ) -> Result<Self, LayerUnavailable> {
         let helper = match layer {
-            SandboxLayer::Bubblewrap => find_program("bwrap", path).ok_or("bwrap is not installed")?,
+            SandboxLayer::Bubblewrap => find_program("bwrap", path).ok_or(LayerUnavailable::NoBubblewrap)?,
             SandboxLayer::Landlock => system::landlock_is_available().map(|()| PathBuf::new())?,
             SandboxLayer::Seatbelt => PathBuf::from("/usr/bin/sandbox-exec"),
             SandboxLayer::None => PathBuf::new(),

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use crate::bounds::{Bounds, SandboxLayer};
 use crate::in_use::InUse;
+use crate::layer_unavailable::LayerUnavailable;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal, kill_process_group};
 
@@ -97,8 +98,8 @@ pub(crate) fn guard_calls(_listener: OwnedFd, _bounds: &Bounds, _proxy_port: u16
     Ok(())
 }
 
-pub(crate) fn landlock_is_available() -> Result<(), String> {
-    Err("this system has no Landlock".to_owned())
+pub(crate) fn landlock_is_available() -> Result<(), LayerUnavailable> {
+    Err(LayerUnavailable::NoLandlock("this system has none".to_owned()))
 }
 
 /// Not available here.

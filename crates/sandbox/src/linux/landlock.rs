@@ -14,6 +14,7 @@ use landlock::{
 
 use crate::bounds::Bounds;
 use crate::credentials;
+use crate::layer_unavailable::LayerUnavailable;
 use crate::system_paths;
 
 /// The minimum: older versions can restrict neither truncation nor connections.
@@ -24,14 +25,13 @@ const KNOWN: ABI = ABI::V7;
 /// The strictest setting that still lets a process read the memory of its descendants.
 const MAX_PTRACE_SCOPE: u8 = 1;
 
-pub(crate) fn is_available() -> Result<(), String> {
-    ruleset().and_then(Ruleset::create).map_err(|error| error.to_string())?;
+pub(crate) fn is_available() -> Result<(), LayerUnavailable> {
+    let created = ruleset().and_then(Ruleset::create);
+    created.map_err(|error| LayerUnavailable::NoLandlock(error.to_string()))?;
     let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     // `call_guard.rs` reads the arguments of calls. Without them every chmod in the room would fail.
     if scope.trim().parse::<u8>().is_ok_and(|scope| scope > MAX_PTRACE_SCOPE) {
-        return Err(
-            "kernel.yama.ptrace_scope is above 1, so arguments of system calls cannot be read".to_owned()
-        );
+        return Err(LayerUnavailable::PtraceScope);
     }
     Ok(())
 }
