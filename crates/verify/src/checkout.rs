@@ -351,9 +351,19 @@ impl CheckoutFactory {
         let history = History { directory: self.history.clone() };
         let target = directory.join("objects.git");
         let transfer = Transfer { source, source_room: &source_room, own_room, target, history: &history };
-        let (brought, uncommitted) = tokio::join!(transfer.bring(commit), uncommitted(self));
+        let (brought, uncommitted) = tokio::join!(transfer.bring(commit), self.uncommitted());
         source_room.close().await;
         Ok((brought?, uncommitted?))
+    }
+
+    async fn uncommitted(&self) -> Result<Vec<String>, Fault> {
+        let repository = Repository::around(&self.root);
+        let top = repository.top(&self.root).to_owned();
+        let hub = self.hub.iter().flat_map(|hub| [hub.git_dir.clone(), hub.base.clone()]);
+        let room = self.git_room([top].into_iter().chain(repository.directories).chain(hub), [])?;
+        let listed = uncommitted(&room, &self.root).await;
+        room.close().await;
+        listed
     }
 
     /// `why`: the reason for copying.

@@ -1,9 +1,11 @@
 //! Files that are not committed, and so not checked. The list is only informative.
 
-use autonoe_core::fault::Fault;
-use autonoe_sandbox::{Repository, RepositoryProblem};
+use std::path::Path;
 
-use crate::checkout::CheckoutFactory;
+use autonoe_core::fault::Fault;
+use autonoe_git::GitRoom;
+use autonoe_sandbox::RepositoryProblem;
+
 use crate::commit_source::blocked_git;
 
 /// Lists uncommitted files of the working tree `$1`, by way of the file `$2`. A repository may be so large that this takes long.
@@ -17,19 +19,12 @@ const TIMED_OUT: i32 = 124;
 /// Maximum number of files listed.
 const MAX_LISTED: usize = 20;
 
-/// Uncommitted files where agents work, without Autonoe's own.
-pub(crate) async fn uncommitted(factory: &CheckoutFactory) -> Result<Vec<String>, Fault> {
-    let repository = Repository::around(&factory.root);
-    let top = repository.top(&factory.root).to_owned();
-    let hub = factory.hub.iter().flat_map(|hub| [hub.git_dir.clone(), hub.base.clone()]);
-    let room =
-        factory.git_room([top].into_iter().chain(repository.directories.iter().cloned()).chain(hub), [])?;
+/// Uncommitted files where agents work, without Autonoe's own. `room` can read the repository around `root`.
+pub(crate) async fn uncommitted(room: &GitRoom, root: &Path) -> Result<Vec<String>, Fault> {
     let list = room.work().join("list");
-    let listed = room.run(UNCOMMITTED, [&factory.root, &list]).await;
-    room.close().await;
-    let listed = listed?;
+    let listed = room.run(UNCOMMITTED, [root, &list]).await?;
     if listed.code == TIMED_OUT
-        && let Some(problem) = RepositoryProblem::search(&factory.root)
+        && let Some(problem) = RepositoryProblem::search(root)
     {
         return Err(blocked_git(&problem));
     }
