@@ -11,7 +11,7 @@ use tokio::net::unix::pipe;
 
 use autonoe_git::{GitRoom, broken, outcome};
 
-use crate::landing::{LandingError, LandingRefusal};
+use crate::landing_error::{LandingError, LandingRefusal};
 use crate::unfinished_landing::LandingRecord;
 
 /// Changes branches as the lines on standard input say.

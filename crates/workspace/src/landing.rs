@@ -6,7 +6,6 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 
@@ -18,9 +17,11 @@ use autonoe_git::{Finished, GitRoom, Skeleton};
 use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
 use crate::hub::Hub;
+use crate::landing_error::{LandingError, LandingRefusal};
 use crate::project_revision::ProjectRevision;
 use crate::unfinished_landing::LandingRecord;
-use crate::workspace::{Workspace, copy_index};
+use crate::workspace::Workspace;
+use crate::workspace_preparation::copy_index;
 
 // Arguments of the scripts: the working tree, our repository, the user's index, the commits before and after, then their own.
 
@@ -118,86 +119,6 @@ pub enum LandingTarget {
 pub enum SelfActingFiles {
     Refused,
     Accepted,
-}
-
-/// How the reason begins for files that need the user's word.
-pub const SELF_ACTING: &str = "programs on your machine would act on these files by themselves";
-
-/// Why the user's branch was left alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LandingRefusal {
-    /// HEAD names no branch.
-    Detached,
-    /// The user has checked out another branch since.
-    Switched { to: String },
-    /// The user's branch has other commits now.
-    Moved,
-    /// The commits do not continue the one from which the workspace was made.
-    Diverged,
-    /// Files that act on the user's machine by themselves have changed.
-    SelfActing(Vec<String>),
-    /// Repositories within the repository, of which only the name is committed.
-    Gitlinks(Vec<String>),
-    /// The user is in the middle of a merge or the like; this file of `.git` shows it.
-    InProgress(String),
-    /// The run ended before anything that they belong to has passed.
-    NotPassed,
-    /// The user wants no landing.
-    NotWanted,
-    /// A file that would change has uncommitted changes, or something else prevents git from updating files.
-    Files(String),
-    /// The branch is locked by another git.
-    Locked(String),
-    /// The branch that the user named is checked out.
-    CheckedOut { branch: String },
-    /// The branch that the user named has other commits.
-    Elsewhere { branch: String },
-}
-
-impl fmt::Display for LandingRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Detached => write!(f, "no branch is checked out"),
-            Self::Switched { to } => write!(f, "'{to}' is checked out now"),
-            Self::Moved => write!(f, "your branch has moved since the run began"),
-            Self::Diverged => write!(f, "they do not continue your branch as it is"),
-            Self::SelfActing(files) => {
-                write!(f, "{SELF_ACTING}: {}", files.join(", "))
-            }
-            Self::Gitlinks(paths) => {
-                write!(
-                    f,
-                    "they contain repositories of their own, whose files are not committed: {}",
-                    paths.join(", ")
-                )
-            }
-            Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
-            Self::NotWanted => write!(f, "you asked for no landing"),
-            Self::NotPassed => write!(f, "no check has passed on them"),
-            Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
-            Self::Locked(why) => write!(f, "your branch is in use: {why}"),
-            Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),
-            Self::Elsewhere { branch } => write!(f, "'{branch}' has commits that these do not continue"),
-        }
-    }
-}
-
-/// Why a landing did not happen.
-pub(crate) enum LandingError {
-    Refused(LandingRefusal),
-    Failed(Fault),
-}
-
-impl From<Fault> for LandingError {
-    fn from(fault: Fault) -> Self {
-        Self::Failed(fault)
-    }
-}
-
-impl From<LandingRefusal> for LandingError {
-    fn from(refusal: LandingRefusal) -> Self {
-        Self::Refused(refusal)
-    }
 }
 
 impl Hub {

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::changed_file::ChangedFile;
-use crate::landing::{LandingAttempt, LandingError, LandingRefusal, SelfActingFiles};
+use crate::landing::{LandingAttempt, SelfActingFiles};
+use crate::landing_error::{LandingError, LandingRefusal};
 use crate::named_paths::{NamedPaths, is_in};
 use crate::project_files::{NOTE, SPEC};
 use crate::self_acting::{acts_by_itself, names_a_driver};

@@ -1,0 +1,162 @@
+//! Makes the workspaces of a hub, and makes them anew.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_git::Skeleton;
+use autonoe_sandbox::RepositoryProblem;
+
+use crate::hub::Hub;
+use crate::project_files::OWN_DIRECTORY;
+use crate::project_revision::ProjectRevision;
+use crate::workspace::Workspace;
+
+/// Fills the working tree `$1` with the tree `$2`, without the files that the other arguments name. If it was filled before, its index is
+/// as it was then.
+const FILL: &str = r#"cd "$1" || exit
+export GIT_DIR="$PWD/.git"
+tree=$2; shift 2
+[ -f .git/index ] && was_filled=1
+if [ "$was_filled" ]; then
+    git update-index -q --refresh > /dev/null
+    git read-tree --reset -u "$tree" && git clean -ffdq || exit
+else
+    git read-tree "$tree" || exit
+fi
+git ls-files -z -- "$@" | git update-index -z --skip-worktree --stdin || exit
+[ "$was_filled" ] || git checkout-index --all --quiet -u"#;
+
+/// How a workspace came to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preparation {
+    Created,
+    Reused,
+}
+
+impl Hub {
+    /// Makes the workspace `name` from a state of the user's repository, or reuses the one that there is.
+    pub async fn workspace(
+        &self,
+        name: &str,
+        branch: &str,
+        revision: &ProjectRevision,
+    ) -> Result<(Workspace, Preparation), Fault> {
+        let workspace = self.described(name, branch, revision);
+        let is_usable = workspace.exists() && RepositoryProblem::search(&workspace.tree()).is_none();
+        let preparation = if is_usable { Preparation::Reused } else { Preparation::Created };
+        if preparation == Preparation::Created {
+            clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
+        }
+        self.write_repository(&workspace, revision).map_err(|error| self.unwritable(&error))?;
+        let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
+        let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
+        let path = workspace.tree();
+        let own = workspace.own_files();
+        let args = [path.as_os_str(), tree.as_ref()].into_iter().chain(own.iter().map(OsStr::new));
+        let finished = room.run(FILL, args).await;
+        room.close().await;
+        let finished = finished?;
+        match finished.code {
+            0 => {
+                let finished = remove(&workspace.root().join(OWN_DIRECTORY))
+                    .and_then(|()| copy_index(&workspace.git_dir().join("index"), &workspace.saved_index()));
+                finished.map_err(|error| self.unwritable(&error))?;
+                Ok((workspace, preparation))
+            }
+            _ if preparation == Preparation::Reused => {
+                // Whatever the agent did to it, it can be made anew.
+                clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
+                Box::pin(self.workspace(name, branch, revision)).await
+            }
+            _ => {
+                let message =
+                    format!("The workspace {} cannot be filled: {}.", path.display(), finished.reason());
+                Err(Fault::permanent(FaultLayer::System, "workspace", message))
+            }
+        }
+    }
+
+    /// Moves a workspace out of the way. An earlier one that was moved is removed. Returns where it is.
+    pub(crate) fn set_aside(&self, name: &str) -> io::Result<PathBuf> {
+        let aside = self.layout.workspace(&format!("{name}.aside"));
+        remove(&aside)?;
+        fs::rename(self.layout.workspace(name), &aside)?;
+        Ok(aside)
+    }
+
+    /// The workspace `name`, whether it exists or not.
+    pub(crate) fn described(&self, name: &str, branch: &str, revision: &ProjectRevision) -> Workspace {
+        let part = self.root().strip_prefix(&revision.top).ok().and_then(Path::to_str).unwrap_or_default();
+        Workspace {
+            directory: self.layout.workspace(name),
+            branch: branch.to_owned(),
+            base: revision.commit.clone(),
+            format: revision.format.clone(),
+            part: if part.is_empty() { String::new() } else { format!("{part}/") },
+        }
+    }
+
+    /// Replaces the repository of a workspace by a new one.
+    fn write_repository(&self, workspace: &Workspace, revision: &ProjectRevision) -> io::Result<()> {
+        fs::create_dir_all(workspace.tree())?;
+        remove(&workspace.git_dir())?;
+        let shallow = self.shallow(&self.repository()).ok().flatten();
+        let skeleton = Skeleton {
+            format: &revision.format,
+            is_bare: false,
+            branch: &workspace.branch,
+            commit: revision.commit.as_deref(),
+            borrowed: &[self.layout.base_objects(), self.layout.objects()],
+            shallow: shallow.as_deref(),
+            refs: &revision.packed_tags(),
+        };
+        skeleton.write(&workspace.git_dir())?;
+        self.write_excludes(workspace)?;
+        match workspace.exists() {
+            true => copy_index(&workspace.saved_index(), &workspace.git_dir().join("index")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The empty tree, which every repository has.
+fn empty_tree(format: &str) -> &'static str {
+    match format {
+        "sha256" => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+        _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    }
+}
+
+/// Copies an index, with its time: git compares that with the times of files.
+pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
+    let new = to.with_extension("new");
+    fs::copy(from, &new)?;
+    let copied = fs::File::options().write(true).open(&new)?;
+    copied.set_modified(from.metadata()?.modified()?)?;
+    fs::rename(&new, to)
+}
+
+/// Removes a file or directory, and whatever else an agent may have put in its place.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Moves a directory out of the way and removes as much of it as can be removed.
+fn clear(directory: &Path) -> io::Result<()> {
+    if directory.symlink_metadata().is_ok() && remove(directory).is_err() {
+        let aside = directory.with_extension(format!("{}.old", std::process::id()));
+        fs::rename(directory, aside)?;
+    }
+    fs::create_dir_all(directory)
+}
