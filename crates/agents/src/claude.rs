@@ -19,6 +19,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
+use autonoe_core::steering::Steering;
 use autonoe_deliverables::{DeliverableService, answer_message};
 use autonoe_mcp::{ConfiguredServers, McpTransport};
 use serde_json::{Value, json};
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
+use crate::user_messages::take_messages;
 use crate::vendor::{
     EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, ProtocolNoise, SERVER, VendorSession,
     VendorSettings, crashed, end_session,
@@ -164,6 +166,7 @@ impl Backend for ClaudeBackend {
             expected,
             guides: guides::read(&settings.root),
             state: ClaudeState::default(),
+            steering: spec.steering,
             settings,
             deliverables: Arc::clone(&self.deliverables),
         }))
@@ -176,6 +179,7 @@ struct ClaudeAgent {
     expected: ExpectedAnswer,
     guides: String,
     state: ClaudeState,
+    steering: Steering,
     settings: VendorSettings,
     deliverables: Arc<DeliverableService>,
 }
@@ -237,11 +241,20 @@ impl ClaudeAgent {
         loop {
             let message = self.next(emitter).await?;
             let Some(outcome) = self.handle(message, emitter).await else { continue };
+            if let (SessionEnd::Completed, Some(text)) = (&outcome, self.messages(emitter).await) {
+                self.send_user(&text).await;
+                continue;
+            }
             match self.expected.check(outcome, &self.state.answer, emitter).await {
                 AnswerCheck::Done(outcome) => return Ok(outcome),
                 AnswerCheck::Retry(prompt) => self.send_user(&prompt).await,
             }
         }
+    }
+
+    /// The messages that the user has sent meanwhile, as one text.
+    async fn messages(&self, emitter: &Emitter) -> Option<String> {
+        take_messages(&self.steering, emitter).await
     }
 
     /// Sends a user message.
@@ -313,7 +326,7 @@ impl ClaudeAgent {
             ClaudeMessage::ToolRequest { id, request } => {
                 // A tool is used only after the model has answered.
                 self.vendor_session.model_answered(None, emitter).await;
-                let answer = self.answer(request).await;
+                let answer = self.answer(request, emitter).await;
                 let response = json!({ "subtype": "success", "request_id": id, "response": answer });
                 self.process.send(&json!({ "type": "control_response", "response": response })).await;
             }
@@ -429,7 +442,7 @@ impl ClaudeAgent {
     }
 
     /// The decision of the gates, in the format of the request.
-    async fn answer(&mut self, request: ClaudeToolRequest) -> Value {
+    async fn answer(&mut self, request: ClaudeToolRequest, emitter: &Emitter) -> Value {
         let (call, cwd, is_hook) = match request {
             ClaudeToolRequest::Hook { call, cwd } => (call, cwd, true),
             ClaudeToolRequest::Permission { call } => (call, None, false),
@@ -441,10 +454,17 @@ impl ClaudeAgent {
             _ => self.vendor_session.refusal(&named, cwd.map(PathBuf::from).as_deref()).await,
         };
         match (is_hook, refusal) {
-            (true, None) => json!({ "hookSpecificOutput": {
-                "hookEventName": "PreToolUse", "permissionDecision": "allow",
-                "permissionDecisionReason": "allowed by autonoe's gates",
-            } }),
+            (true, None) => {
+                let mut output = json!({
+                    "hookEventName": "PreToolUse", "permissionDecision": "allow",
+                    "permissionDecisionReason": "allowed by autonoe's gates",
+                });
+                // Claude Code shows it to the model together with the tool's result.
+                if let Some(text) = self.messages(emitter).await {
+                    output["additionalContext"] = json!(text);
+                }
+                json!({ "hookSpecificOutput": output })
+            }
             (true, Some(reason)) => json!({ "hookSpecificOutput": {
                 "hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": reason,
             } }),

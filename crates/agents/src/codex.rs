@@ -24,6 +24,7 @@ use autonoe_core::event::{AgentEvent, Usage};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
+use autonoe_core::steering::Steering;
 use autonoe_deliverables::DeliverableService;
 use autonoe_sandbox::SandboxLayer;
 use futures::future::{Either, select};
@@ -34,6 +35,7 @@ use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::effort::effort;
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
+use crate::user_messages::take_messages;
 use crate::vendor::{
     EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, ProtocolNoise, SERVER, ServiceAccess,
     VendorSession, VendorSettings, crashed, end_session,
@@ -109,6 +111,7 @@ impl Backend for CodexBackend {
             access,
             model: spec.model,
             effort: spec.thinking.map(effort),
+            steering: spec.steering,
             settings,
             state: CodexState { reported_usage: reported_usage(&history), ..CodexState::default() },
         }))
@@ -137,6 +140,7 @@ struct CodexAgent {
     access: Option<ServiceAccess>,
     model: String,
     effort: Option<&'static str>,
+    steering: Steering,
     settings: VendorSettings,
     state: CodexState,
 }
@@ -162,6 +166,10 @@ struct CodexState {
     /// Declining responses, held back until Codex has acknowledged the reason, by the id of the request that
     /// carries the reason.
     pending_declines: HashMap<u64, Value>,
+    /// Messages of the user that Codex has not acknowledged, by the id of the request.
+    sent_messages: HashMap<u64, String>,
+    /// Messages of the user that came too late for their turn.
+    late_messages: Vec<String>,
     /// The last report of the user's limits.
     limits: Option<Value>,
     /// The text of the last message.
@@ -194,9 +202,21 @@ impl CodexAgent {
         }
         within_start_limit(self.begin(instruction, emitter)).await?;
         loop {
-            let message = self.next(emitter).await?;
+            if let Some(text) = take_messages(&self.steering, emitter).await {
+                self.steer(text).await;
+            }
+            let steering = self.steering.clone();
+            let message = tokio::select! {
+                message = self.next(emitter) => message?,
+                () = steering.has_messages() => continue,
+            };
             let Some(outcome) = self.handle(message, emitter).await else { continue };
             self.vendor_session.model_answered(model_failure(&outcome), emitter).await;
+            let late = std::mem::take(&mut self.state.late_messages);
+            if let (SessionEnd::Completed, false) = (&outcome, late.is_empty()) {
+                self.turn(late.join("\n\n"), emitter).await?;
+                continue;
+            }
             match self.expected.check(outcome, &self.state.last_text, emitter).await {
                 AnswerCheck::Done(outcome) => return Ok(outcome),
                 AnswerCheck::Retry(prompt) => self.turn(prompt, emitter).await?,
@@ -336,6 +356,20 @@ impl CodexAgent {
         }
     }
 
+    /// Adds text to the running turn.
+    async fn steer(&mut self, text: String) {
+        let steer = self.steering_request(&text);
+        let id = self.request("turn/steer", steer).await;
+        self.state.sent_messages.insert(id, text);
+    }
+
+    fn steering_request(&self, text: &str) -> Value {
+        json!({
+            "threadId": self.state.thread, "expectedTurnId": self.state.turn,
+            "input": [{ "type": "text", "text": text }],
+        })
+    }
+
     /// Sends a request without waiting; returns its id.
     async fn request(&mut self, method: &str, params: Value) -> u64 {
         self.state.requests += 1;
@@ -376,7 +410,10 @@ impl CodexAgent {
                 if let Some(answer) = self.state.pending_declines.remove(&id) {
                     self.process.send(&answer).await;
                 }
-                if let Err(error) = result {
+                let sent = self.state.sent_messages.remove(&id);
+                if let (Err(_), Some(text)) = (&result, sent) {
+                    self.state.late_messages.push(text);
+                } else if let Err(error) = result {
                     warn(format!("Codex rejected the reason for a refusal: {error}.")).await;
                 }
             }

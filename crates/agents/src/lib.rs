@@ -11,6 +11,7 @@ mod guides;
 mod hook_room;
 pub mod native;
 pub mod replay;
+mod user_messages;
 mod vendor;
 
 pub use acp::AcpBackend;

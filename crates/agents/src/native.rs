@@ -108,7 +108,8 @@ impl Backend for NativeBackend {
         let shown = settings.room_config.bounds.shown(&settings.root);
         let system = SYSTEM_PROMPT.replace("{project}", &shown.display().to_string());
         let system = format!("{system}{}", guides::read(&settings.root));
-        let turns = Turns { model, tools, session_sandbox, system, task_turns: AtomicU32::new(0) };
+        let steering = spec.steering;
+        let turns = Turns { model, tools, session_sandbox, system, task_turns: AtomicU32::new(0), steering };
         Ok(Box::new(NativeAgent { turns, expected, history: spec.history, stop: spec.stop }))
     }
 }

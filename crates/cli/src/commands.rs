@@ -15,6 +15,7 @@ pub mod report;
 pub mod run;
 pub mod sessions;
 pub mod status;
+pub mod steer;
 pub mod sync;
 pub mod trust;
 pub mod verify;

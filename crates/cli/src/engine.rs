@@ -1,6 +1,7 @@
 //! Runs a job: resolves everything it needs once, then lets the loop do the rest.
 
 mod banner;
+mod control;
 mod job;
 mod request;
 mod resolve;
@@ -24,18 +25,20 @@ use autonoe_core::plan::{Plan, StatusReader as _};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
+use autonoe_core::steering::Steering;
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteFailure;
 use autonoe_policy::{HookGate, gates_for};
 use autonoe_report::escape_controls;
 use autonoe_sandbox::rooms_closed;
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{LockHolder, SqliteJournal, StatusStore};
+use autonoe_store::{ControlDirectory, LockHolder, Project, SqliteJournal, StatusStore};
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
 use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 
+use self::control::ControlWatch;
 use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
 pub use self::request::RunRequest;
@@ -266,6 +269,8 @@ impl Screen {
             ));
         };
         self.console.start();
+        let steering = control::steering(&project);
+        let _control = self.watch_control(&project, &steering);
         let on_landing = |event: SiteEvent| sinks.emit(&span, landing_event(event));
         let mut landing_plan;
         let session_plan: &mut dyn Plan = match &mut site {
@@ -291,6 +296,7 @@ impl Screen {
             clock: clock.as_ref(),
             interrupt: self.stop.token(),
             halt: self.halt.clone(),
+            steering,
             options: run.options,
             span: span.clone(),
             resume: run.resume,
@@ -316,6 +322,15 @@ impl Screen {
     ) -> Result<T, RunOutcome> {
         let done = unless_stopped(&self.stop, limit, work).await?;
         done.map_err(|fault| RunOutcome::Failed { fault })
+    }
+
+    fn watch_control(&self, project: &Project, steering: &Steering) -> ControlWatch {
+        for left in ControlDirectory::of(project).begin() {
+            self.warn(&format!("a request to {left} was left for an earlier run; it is ignored."));
+        }
+        let console = Arc::clone(&self.console);
+        let warn = move |why: &str| console.line(MessageLevel::Warning, &format!("Warning: {why}"));
+        ControlWatch::start(project, steering.clone(), self.stop.clone(), warn)
     }
 
     fn deliverables(

@@ -17,6 +17,7 @@ use crate::commands::report::ReportArgs;
 use crate::commands::run::RunArgs;
 use crate::commands::sessions::SessionsArgs;
 use crate::commands::status::StatusArgs;
+use crate::commands::steer::{PauseArgs, ResumeArgs, StopArgs, TellArgs};
 use crate::commands::sync::SyncArgs;
 use crate::commands::trust::TrustArgs;
 use crate::commands::verify::VerifyArgs;
@@ -55,6 +56,14 @@ pub enum CliCommand {
     Sync(SyncArgs),
     /// Show deliverables, cost and the last outcome
     Status(StatusArgs),
+    /// Send a message to the agent that is working, or to the next one
+    Tell(TellArgs),
+    /// Pause the run after its current session
+    Pause(PauseArgs),
+    /// Continue a run that is paused
+    Resume(ResumeArgs),
+    /// End the run after its current session
+    Stop(StopArgs),
     /// Bring commits of the last run that have not landed to your branch
     Land(LandArgs),
     /// Push the last run's commits and open a pull request, with the report as its text

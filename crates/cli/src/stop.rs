@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 pub enum RunStopCause {
     /// Name of the signal.
     Signal(&'static str),
+    /// `autonoe stop --now` in another terminal.
+    Requested,
     /// The system's error message when writing to standard output.
     OutputClosed(String),
 }

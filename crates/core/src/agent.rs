@@ -11,6 +11,7 @@ use crate::event::AgentEvent;
 use crate::fault::Fault;
 use crate::gate::Gate;
 use crate::instruction::Phase;
+use crate::steering::Steering;
 
 #[derive(Clone)]
 pub struct SessionSpec {
@@ -27,6 +28,8 @@ pub struct SessionSpec {
     pub gates: Vec<Arc<dyn Gate>>,
     /// Cancelled when the session must end at once.
     pub stop: CancellationToken,
+    /// Messages of the user. What a backend does not take, the next session gets.
+    pub steering: Steering,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +52,12 @@ impl Instruction {
 
     pub fn of_step(name: Phase, step: &str, text: String) -> Self {
         Self { name, text, step: Some(step.to_owned()) }
+    }
+
+    /// Appends a paragraph.
+    #[must_use]
+    pub fn with_paragraph(self, paragraph: &str) -> Self {
+        Self { text: format!("{}\n\n{paragraph}", self.text.trim_end()), ..self }
     }
 
     /// The name used in the journal: the phase, and the step if there is one.

@@ -107,6 +107,10 @@ pub enum AgentEvent {
     Warning {
         message: String,
     },
+    /// The agent got a message of the user while it worked.
+    UserMessage {
+        text: String,
+    },
     /// A process in the sandbox tried to reach a host that is not allowed.
     HostRefused {
         /// Name or address.
@@ -198,6 +202,10 @@ pub enum RunEvent {
         reason: String,
     },
     StatusChanged(StatusChange),
+    /// A session starts with a message of the user.
+    UserMessage {
+        text: String,
+    },
     /// Commits of the run came to the user's repository.
     Landing {
         branch: String,
@@ -356,6 +364,7 @@ impl AgentEvent {
             | Self::ToolResult { .. }
             | Self::Usage(_)
             | Self::Warning { .. }
+            | Self::UserMessage { .. }
             | Self::HostRefused { .. }
             | Self::Answer { .. }
             | Self::End { .. } => false,

@@ -39,6 +39,7 @@ mod silence;
 pub mod sink;
 pub mod span;
 pub mod status;
+pub mod steering;
 #[cfg(test)]
 mod testing;
 pub mod verification;

@@ -116,6 +116,7 @@ impl SessionOutput {
             | AgentEvent::ToolResult { .. }
             | AgentEvent::Usage(_)
             | AgentEvent::Warning { .. }
+            | AgentEvent::UserMessage { .. }
             | AgentEvent::HostRefused { .. }
             | AgentEvent::End { .. } => {}
         }

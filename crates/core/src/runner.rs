@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use self::bounded::{Bounded, bounded};
-use crate::agent::SessionSpec;
+use crate::agent::{Instruction, SessionSpec};
 use crate::backend_chain::{BackendChain, ChainEntry};
 use crate::clock::Clock;
 use crate::event::RunEvent;
@@ -32,6 +32,7 @@ use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
 use crate::sink::Sinks;
 use crate::span::SpanContext;
+use crate::steering::Steering;
 
 /// How long the deliverables that passed are rechecked even if a run has no time left.
 const CONFIRMATION_LIMIT: Duration = Duration::from_secs(60);
@@ -78,6 +79,8 @@ pub struct Runner<'a> {
     pub interrupt: CancellationToken,
     /// Ends the run from outside the loop.
     pub halt: Halt,
+    /// What the user asks of the run meanwhile.
+    pub steering: Steering,
     pub options: RunOptions,
     /// The run's own span.
     pub span: SpanContext,
@@ -152,6 +155,7 @@ impl Runner<'_> {
         };
         self.wait_for_quota(state, start).await;
         self.wait_for_service(state, start).await;
+        self.wait_while_paused(state, start).await;
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Ok(ControlFlow::Break(outcome));
         }
@@ -199,6 +203,7 @@ impl Runner<'_> {
                 model: model.clone(),
             },
         );
+        let instruction = self.with_messages(number, instruction).await?;
         let session = Session {
             backend,
             clock: self.clock,
@@ -217,6 +222,7 @@ impl Runner<'_> {
             answer_schema,
             gates: (self.gates)(instruction.name, number),
             stop: self.interrupt.child_token(),
+            steering: self.steering.clone(),
         };
         let finished = session.run(spec, instruction).await?.naming_review();
         state.spent.add(&finished.spent);
@@ -230,6 +236,17 @@ impl Runner<'_> {
                 output: finished.instruction.step.as_ref().map(|_| Box::new(finished.output.clone())),
             })
             .await?;
+        match finished.outcome {
+            SessionEnd::ExecutionError { .. }
+            | SessionEnd::QuotaExceeded { .. }
+            | SessionEnd::Interrupted => {
+                self.steering.give_back();
+            }
+            SessionEnd::Completed
+            | SessionEnd::MaxTurns
+            | SessionEnd::BudgetExceeded { .. }
+            | SessionEnd::DurationExceeded { .. } => self.steering.settle(),
+        }
         state.iterations += u32::from(finished.counts());
         self.emit(
             Some(number),
@@ -241,6 +258,18 @@ impl Runner<'_> {
             },
         );
         Ok(finished)
+    }
+
+    /// Adds the messages that the user has sent since the last session.
+    async fn with_messages(&self, number: u32, instruction: Instruction) -> Result<Instruction, Fault> {
+        let mut instruction = instruction;
+        for message in self.steering.take() {
+            let event = RunEvent::UserMessage { text: message.text.clone() };
+            self.journal.event(number, &(&event).into()).await?;
+            self.emit(Some(number), &event);
+            instruction = instruction.with_paragraph(&message.prompt());
+        }
+        Ok(instruction)
     }
 
     async fn assess(
@@ -398,7 +427,11 @@ impl Runner<'_> {
         self.options
             .limits
             .reached(state, self.elapsed(state, start))
-            .or_else(|| self.interrupt.is_cancelled().then_some(RunOutcome::Interrupted))
+            .or_else(|| self.is_stopped().then_some(RunOutcome::Interrupted))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.interrupt.is_cancelled() || self.steering.ends_after_session()
     }
 
     fn elapsed(&self, state: &RunState, start: Duration) -> Duration {

@@ -144,6 +144,7 @@ impl Session<'_> {
                 | AgentEvent::ToolCall(_)
                 | AgentEvent::ToolResult { .. }
                 | AgentEvent::Warning { .. }
+                | AgentEvent::UserMessage { .. }
                 | AgentEvent::HostRefused { .. }
                 | AgentEvent::Answer { .. } => {}
             }

@@ -143,6 +143,7 @@ impl SessionSpans {
             }
             AgentEvent::Conversation { .. }
             | AgentEvent::Warning { .. }
+            | AgentEvent::UserMessage { .. }
             | AgentEvent::HostRefused { .. }
             | AgentEvent::Answer { .. }
             | AgentEvent::End { .. } => self.session.clone(),

@@ -218,6 +218,7 @@ impl World {
             clock: self,
             interrupt: self.interrupt.clone(),
             halt: self.halt.clone(),
+            steering: Default::default(),
             options,
             span: SpanContext::run(1, TraceId(1)),
             resume: None,

@@ -7,6 +7,7 @@ mod atomic;
 mod byte_size;
 mod check_registry;
 pub mod config;
+mod control_directory;
 mod crash;
 mod directory_lock;
 mod evidence_file;
@@ -26,6 +27,7 @@ pub use check_registry::{
     AcceptError, AcceptedFile, CheckAssignment, CheckBaseline, CheckChange, CheckChangeKind, CheckRegistry,
     CheckState, CurrentFile, Dispute, MAX_FILE_BYTES,
 };
+pub use control_directory::{ControlDirectory, ControlRequests, MAX_MESSAGE, StopRequest};
 pub use crash::{CrashPoint, CrashPointError, JournalPoint};
 pub use evidence_file::{StoredEvidence, evidence_file, read_evidence, write_evidence};
 pub use hash::sha256_hex;

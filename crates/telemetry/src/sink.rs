@@ -81,6 +81,7 @@ impl TelemetrySink {
                 self.event(span, "autonoe.host_refused", message, server.into());
             }
             AgentEvent::Working { .. }
+            | AgentEvent::UserMessage { .. }
             | AgentEvent::Conversation { .. }
             | AgentEvent::Answer { .. }
             | AgentEvent::End { .. } => {}
@@ -127,6 +128,7 @@ impl TelemetrySink {
             RunEvent::Outcome(report) => self.run_ended(span, report),
             RunEvent::BackendChanged { .. }
             | RunEvent::StatusChanged(_)
+            | RunEvent::UserMessage { .. }
             | RunEvent::Landing { .. }
             | RunEvent::Checked { .. }
             | RunEvent::Disputed { .. }

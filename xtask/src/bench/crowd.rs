@@ -92,6 +92,7 @@ async fn crowd(autonoe: &Path, project: &BenchProject, model: &ScriptedServer) -
             answer_schema: None,
             gates: gates_for(PHASE, &policy),
             stop: Default::default(),
+            steering: Default::default(),
         };
         sessions.spawn(session(Arc::clone(&backend), spec, Arc::clone(&streaming)));
     }

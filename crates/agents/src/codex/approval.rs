@@ -76,10 +76,7 @@ impl CodexAgent {
     async fn refuse(&mut self, request: Value, refusal: ActionRefusal, format: ApprovalFormat) {
         let ActionRefusal { item, what, reason } = refusal;
         let text = format!("The rules of this project do not allow {what}: {reason}");
-        let steer = json!({
-            "threadId": self.state.thread, "expectedTurnId": self.state.turn,
-            "input": [{ "type": "text", "text": text }],
-        });
+        let steer = self.steering_request(&text);
         self.state.refusals.extend(item.map(|item| (item, reason)));
         let steer_id = self.request("turn/steer", steer).await;
         self.state.pending_declines.insert(steer_id, json!({ "id": request, "result": format.decline() }));

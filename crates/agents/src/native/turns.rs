@@ -8,6 +8,7 @@ use autonoe_core::event::{Activity, AgentEvent, ChunkKind};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::SessionEnd;
+use autonoe_core::steering::Steering;
 use autonoe_model::{
     Conversation, FinishReason, Image, Model, Reply, ReplyProgress, RequestedCall, ToolResult,
 };
@@ -18,6 +19,7 @@ use serde_json::Value;
 
 use super::toolbox::{CallOutcome, TASK, Toolbox, task_prompt};
 use crate::emit::{Emitter, host_refused, model_failure};
+use crate::user_messages::take_messages;
 
 /// Limit per session; a session that needs more is not making progress.
 const MAX_TURNS: u32 = 250;
@@ -36,6 +38,8 @@ pub(super) struct Turns {
     pub system: String,
     /// Turns of the session's sub-agents so far.
     pub task_turns: AtomicU32,
+    /// Messages of the user.
+    pub steering: Steering,
 }
 
 #[derive(Clone, Copy)]
@@ -85,6 +89,7 @@ impl Turns {
                 self.task_turns.fetch_add(1, Ordering::Relaxed);
             }
             self.refresh(conversation, emitter, owner).await;
+            self.add_messages(conversation, emitter, owner).await;
             let reply = match self.ask(conversation, emitter, owner).await {
                 Ok(reply) => reply,
                 Err(outcome) => return (outcome, last_text),
@@ -99,8 +104,10 @@ impl Turns {
                 (FinishReason::OutputLimit, true) => conversation.continue_with(reply, CUT_OFF),
                 (FinishReason::Natural, true) => {
                     conversation.finish(reply);
-                    self.save(conversation, emitter, owner).await;
-                    return (SessionEnd::Completed, last_text);
+                    if !self.add_messages(conversation, emitter, owner).await {
+                        self.save(conversation, emitter, owner).await;
+                        return (SessionEnd::Completed, last_text);
+                    }
                 }
             }
             self.save(conversation, emitter, owner).await;
@@ -116,6 +123,21 @@ impl Turns {
         if matches!(owner, TurnOwner::Session) && self.tools.have_changed() {
             conversation.set_system_and_tools(&self.system, self.tools.definitions());
         }
+    }
+
+    /// Appends the messages that the user has sent meanwhile. Returns whether there were any.
+    async fn add_messages(
+        &self,
+        conversation: &mut Conversation,
+        emitter: &Emitter,
+        owner: TurnOwner<'_>,
+    ) -> bool {
+        let text = match owner {
+            TurnOwner::Session => take_messages(&self.steering, emitter).await,
+            TurnOwner::Task(_) => None,
+        };
+        text.iter().for_each(|text| conversation.push_user(text));
+        text.is_some()
     }
 
     /// Requests a reply, after compaction if needed. If the prompt is still too long, it is shortened and

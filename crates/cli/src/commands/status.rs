@@ -10,7 +10,7 @@ use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_report::{assurance, check_state, one_line, project_checks};
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
-use autonoe_store::{CheckRegistry, LockStatus, ProjectLock, StatusStore};
+use autonoe_store::{CheckRegistry, ControlDirectory, LockStatus, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
 use clap::Args;
 use jiff::Timestamp;
@@ -45,6 +45,7 @@ struct StatusFacts {
     waiting: Option<WaitRow>,
     cost: Option<Usd>,
     lock: LockStatus,
+    is_paused: bool,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -69,10 +70,22 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
             (last_run, denied.unwrap_or_default(), waiting, (!unknown).then_some(Usd(spent)))
         }
     };
+    let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(&project).is_paused();
     let book = CheckRegistry::load(&project)?;
     let checks = project_checks(&project, &book)?;
-    let facts =
-        StatusFacts { status, disowned, deleted, checks, book, last_run, denied, waiting, cost, lock };
+    let facts = StatusFacts {
+        status,
+        disowned,
+        deleted,
+        checks,
+        book,
+        last_run,
+        denied,
+        waiting,
+        cost,
+        lock,
+        is_paused,
+    };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -142,6 +155,11 @@ fn as_text(facts: &StatusFacts) -> String {
                 "Now: `autonoe {}` is running (process {})\n",
                 holder.command, holder.pid
             ));
+            if facts.is_paused {
+                text.push_str(
+                    "Paused, or about to be when its session ends; `autonoe resume` continues it\n",
+                );
+            }
             text.extend(facts.waiting.as_ref().map(|wait| format!("{}\n", waiting_line(wait))));
         }
         (LockStatus::Unknown { pid }, _) => {
@@ -256,6 +274,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "denied": facts.denied,
         "running": running(&facts.lock),
         "waiting": facts.waiting,
+        "paused": facts.is_paused,
         "verified_elsewhere": facts.disowned,
         "failing_checks": facts.book.failing,
         "changed_checks": facts.book.changed,

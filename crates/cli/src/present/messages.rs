@@ -173,6 +173,13 @@ pub fn ending(outcome: &RunOutcome) -> (MessageLevel, String, Option<String>) {
     (level, sentence, hint)
 }
 
+/// Characters of a user's message that are shown.
+const MAX_USER_MESSAGE: usize = 300;
+
+pub fn user_message(text: &str) -> String {
+    format!("[TOLD] {}", cut(text.trim(), MAX_USER_MESSAGE))
+}
+
 /// Characters of a step's message that are shown.
 const MAX_STEP_MESSAGE: usize = 300;
 
@@ -223,6 +230,7 @@ pub fn debug_line(event: &AgentEvent, redactor: &Redactor) -> Option<String> {
             cost(usage.cost_usd)
         ),
         AgentEvent::Warning { message } => format!("[trouble] {message}"),
+        AgentEvent::UserMessage { .. } => return None,
         AgentEvent::HostRefused { message, .. } => format!("[network] {message}"),
         AgentEvent::Answer { value } => {
             format!("[answer] {}", cut(&redactor.json(value).unwrap_or_default(), MAX_TEXT))

@@ -81,6 +81,7 @@ impl Presenter {
             AgentEvent::Warning { message } | AgentEvent::HostRefused { message, .. } => {
                 self.console.line(MessageLevel::Warning, message);
             }
+            AgentEvent::UserMessage { text } => self.info(&messages::user_message(text)),
             AgentEvent::Text { text } if self.verbosity == Verbosity::Verbose => {
                 self.console.line(MessageLevel::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
             }
@@ -146,6 +147,7 @@ impl Presenter {
                     &messages::status_line(change.new, &change.description, &change.deliverable_id),
                 );
             }
+            RunEvent::UserMessage { text } => self.info(&messages::user_message(text)),
             RunEvent::Checked { deliverable, check, purpose, passed, message } => {
                 let (level, line) =
                     messages::checked(deliverable.as_deref(), check, *purpose, *passed, message);
@@ -253,6 +255,7 @@ fn agent_activity(state: &mut ActivityState, event: &AgentEvent) {
         | AgentEvent::ModelCallEnded { .. }
         | AgentEvent::Conversation { .. }
         | AgentEvent::Warning { .. }
+        | AgentEvent::UserMessage { .. }
         | AgentEvent::HostRefused { .. }
         | AgentEvent::Answer { .. } => {}
     }
@@ -272,6 +275,7 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
         | RunEvent::RunStarted { .. }
         | RunEvent::BackendChanged { .. }
         | RunEvent::StatusChanged(_)
+        | RunEvent::UserMessage { .. }
         | RunEvent::Landing { .. }
         | RunEvent::Checked { .. }
         | RunEvent::Disputed { .. }

@@ -46,6 +46,7 @@ mod replay;
 mod report;
 mod sandbox;
 mod special_files;
+mod steering;
 mod structured_answers;
 mod support;
 mod sync;

@@ -6,6 +6,7 @@ mod backend;
 mod lifetime;
 mod refusals;
 mod scenes;
+mod steering;
 
 use backend::{MatrixBackend, MatrixLayer};
 pub use backend::{Pair, with_codex_tool_names};
@@ -15,6 +16,8 @@ pub use scenes::LEAVES_COMMANDS;
 use scenes::{
     background, interrupt, interrupted_call, kill, kill_in_workspace, main_job, main_job_in_workspace,
 };
+
+use steering::{told, told_at_the_end};
 
 use super::hooks::hook_denials;
 
@@ -47,14 +50,14 @@ macro_rules! matrix {
 
 matrix! {
     native = Native {
-        bubblewrap: [gates hook_denials sync_changes_nothing false_claim quota failover resume twenty_sessions],
-        landlock: [hook_denials interrupted_call],
+        bubblewrap: [gates hook_denials sync_changes_nothing false_claim quota failover resume twenty_sessions told told_at_the_end],
+        landlock: [hook_denials interrupted_call told],
         none: [hook_denials],
     }
     claude_code = Claude {
         bubblewrap: [
             gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
-            twenty_sessions without_tools
+            twenty_sessions without_tools told told_at_the_end
         ],
         landlock: [hook_denials interrupted_call],
         none: [],
@@ -62,7 +65,7 @@ matrix! {
     codex_app_server = Codex {
         bubblewrap: [
             gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
-            twenty_sessions
+            twenty_sessions told told_at_the_end
         ],
         landlock: [hook_denials interrupted_call without_tools],
         none: [],
@@ -70,7 +73,7 @@ matrix! {
     gemini_cli = Gemini {
         bubblewrap: [
             gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
-            twenty_sessions
+            twenty_sessions told
         ],
         landlock: [hook_denials interrupted_call without_tools],
         none: [],

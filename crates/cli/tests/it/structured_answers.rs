@@ -197,6 +197,7 @@ async fn ask(kind: AgentKind, schema: Value, script: &str) -> Option<(AnswerResu
         answer_schema: Some(schema),
         gates: Vec::new(),
         stop: CancellationToken::new(),
+        steering: Default::default(),
     };
     let mut agent = backend.open(spec).await.expect("opened");
     let instruction = Instruction::briefed(Phase::Step, "Judge whether A is done.".to_owned(), None);

@@ -67,6 +67,22 @@ impl Runner<'_> {
         }
     }
 
+    /// Waits until the user resumes the run. A time limit goes on meanwhile.
+    pub(super) async fn wait_while_paused(&self, state: &RunState, start: Duration) {
+        if !self.steering.is_paused() || self.is_stopped() {
+            return;
+        }
+        let notice = |message: &str| self.emit(None, &RunEvent::Notice { message: message.to_owned() });
+        notice("Paused. `autonoe resume` continues the run.");
+        tokio::select! {
+            biased;
+            () = self.interrupt.cancelled() => {}
+            () = self.steering.resumed() => {}
+            () = self.clock.sleep(self.time_left(state, start)) => {}
+        }
+        notice("No longer paused.");
+    }
+
     async fn sleep(&self, duration: Duration) {
         tokio::select! {
             biased;

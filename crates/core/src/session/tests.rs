@@ -36,6 +36,7 @@ async fn run_session(world: &World, allowance: Allowance) -> Result<Iteration, F
         answer_schema: None,
         gates: Vec::new(),
         stop: world.interrupt.child_token(),
+        steering: Default::default(),
     };
     let instruction = Instruction::briefed(Phase::Coding, "coding".to_owned(), None);
     session.run(spec, instruction).await

@@ -285,6 +285,7 @@ impl RunFixture {
             clock: self,
             interrupt: CancellationToken::new(),
             halt: Default::default(),
+            steering: Default::default(),
             options: RunOptions {
                 limits: Limits::default(),
                 session_delay: Duration::ZERO,
