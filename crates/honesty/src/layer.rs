@@ -44,6 +44,11 @@ impl Layer {
         Ok(Self { kind: LayerKind::Landlock, path, _links: Some(links) })
     }
 
+    /// The search path.
+    pub fn path(&self) -> &Path {
+        Path::new(&self.path)
+    }
+
     pub fn name(&self) -> &'static str {
         match self.kind {
             LayerKind::Bubblewrap => "bubblewrap",
