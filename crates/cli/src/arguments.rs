@@ -77,6 +77,10 @@ pub struct CommonArgs {
     #[arg(long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
     pub max_outage: Option<Duration>,
 
+    /// Pass this environment variable to the agent's commands; its value is redacted everywhere (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = variable_name)]
+    pub env: Vec<String>,
+
     /// Show the agent's messages and tool calls
     #[arg(long, short)]
     pub verbose: bool,
@@ -92,6 +96,17 @@ pub struct CommonArgs {
     /// Show only warnings, errors and the outcome
     #[arg(long, short, conflicts_with_all = ["verbose", "debug"])]
     pub quiet: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("expected the name of an environment variable; its value is taken from the environment")]
+struct NotAVariable;
+
+fn variable_name(text: &str) -> Result<String, NotAVariable> {
+    let is_name = !text.is_empty()
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+        && text.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    if is_name { Ok(text.to_owned()) } else { Err(NotAVariable) }
 }
 
 /// Options of commands that read SPEC.md

@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod checks;
 pub mod completions;
+pub mod cost;
 pub mod demo;
 pub mod doctor;
 pub mod init;
@@ -18,4 +19,5 @@ pub mod status;
 pub mod steer;
 pub mod sync;
 pub mod trust;
+pub mod unblock;
 pub mod verify;

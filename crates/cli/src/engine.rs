@@ -3,6 +3,7 @@
 mod banner;
 mod control;
 mod job;
+mod next_steps;
 mod request;
 mod resolve;
 mod setup;
@@ -20,7 +21,7 @@ use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
-use autonoe_core::outcome::{RunOutcome, RunReport};
+use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::plan::{Plan, StatusReader as _};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
@@ -41,6 +42,7 @@ use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 use self::control::ControlWatch;
 use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
+pub use self::next_steps::{DeliverableCost, cost_by_deliverable};
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 use self::status_setup::StatusSetup;
@@ -311,6 +313,10 @@ impl Screen {
             }
         }
         let result = plan.stop(&report.outcome);
+        if matches!(report.plan, PlanReport::Deliverables(_)) && self.verbosity != Verbosity::Quiet {
+            let lines = next_steps::next_steps(&project)?;
+            lines.iter().for_each(|line| self.console.line(MessageLevel::Info, line));
+        }
         Ok((report, result))
     }
 

@@ -193,6 +193,21 @@ impl Environment {
         KEY_VARIABLES.iter().filter_map(|name| self.variable(name)).collect()
     }
 
+    /// The variables that the user passes to commands: those of the command line must be set.
+    pub fn passed_variables(
+        &self,
+        named: &[String],
+        user: &UserConfig,
+    ) -> Result<Vec<(String, String)>, Fault> {
+        if let Some(unset) = named.iter().find(|name| self.variable(name).is_none()) {
+            let message = format!("--env {unset}: this variable is not set.");
+            return Err(Fault::permanent(FaultLayer::Config, "unset_variable", message)
+                .hint(format!("Set it first, such as `export {unset}=…`, or leave out the option.")));
+        }
+        let names = named.iter().chain(&user.sandbox.env);
+        Ok(names.filter_map(|name| Some((name.clone(), self.variable(name)?))).collect())
+    }
+
     pub fn user_config(&self) -> Result<UserConfig, Fault> {
         match &self.config_home {
             Some(directory) => UserConfig::load(&directory.join("config.toml"), self.home.as_deref()),

@@ -5,6 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::commands::agent::AgentArgs;
 use crate::commands::checks::ChecksArgs;
 use crate::commands::completions::CompletionsArgs;
+use crate::commands::cost::CostArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::init::InitArgs;
@@ -20,6 +21,7 @@ use crate::commands::status::StatusArgs;
 use crate::commands::steer::{PauseArgs, ResumeArgs, StopArgs, TellArgs};
 use crate::commands::sync::SyncArgs;
 use crate::commands::trust::TrustArgs;
+use crate::commands::unblock::UnblockArgs;
 use crate::commands::verify::VerifyArgs;
 
 const EXIT_CODES: &str = "\
@@ -64,6 +66,8 @@ pub enum CliCommand {
     Resume(ResumeArgs),
     /// End the run after its current session
     Stop(StopArgs),
+    /// Make blocked deliverables pending again, once what blocked them is resolved
+    Unblock(UnblockArgs),
     /// Bring commits of the last run that have not landed to your branch
     Land(LandArgs),
     /// Push the last run's commits and open a pull request, with the report as its text
@@ -76,6 +80,8 @@ pub enum CliCommand {
     Checks(ChecksArgs),
     /// Write a one-page report of a run
     Report(ReportArgs),
+    /// Show what sessions have cost, over all projects of this user
+    Cost(CostArgs),
     /// Run, inspect and create declarative agents
     Agent(AgentArgs),
     /// Create a starter SPEC.md and configuration

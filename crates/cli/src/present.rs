@@ -8,6 +8,7 @@ mod presenter;
 mod print;
 mod signal_notice;
 mod time;
+mod transcript;
 mod writer;
 
 pub use console::{Console, MessageLevel, OutputFormat};
@@ -19,3 +20,4 @@ pub use print::{
 };
 pub use signal_notice::SignalNotice;
 pub use time::local_time;
+pub use transcript::{TranscriptFilter, transcript};

@@ -56,6 +56,8 @@ pub struct Deliverable {
     pub description: String,
     pub acceptance_criteria: Vec<String>,
     pub status: DeliverableStatus,
+    /// What blocks it, who can resolve that, and how to continue then; `None` if the agent did not say, and unless it is blocked.
+    pub blocked_reason: Option<String>,
     /// Date it left the specification. It stays on record but no longer counts.
     pub deprecated_at: Option<Date>,
     /// Result of the last run of its checks.

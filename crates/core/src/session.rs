@@ -176,7 +176,9 @@ impl Session<'_> {
                 "unknown_price",
                 "The price of this model is unknown, so --max-cost cannot be enforced.",
             )
-            .hint("Omit --max-cost, or choose a model with a known price (`autonoe doctor` lists them).");
+            .hint(
+                "Omit --max-cost (or max_cost in config.toml), or choose a model with a known price (`autonoe doctor` lists them).",
+            );
             return Some(SessionEnd::ExecutionError { fault });
         }
         (before + spent.cost >= limit_usd).then_some(SessionEnd::BudgetExceeded { limit_usd })

@@ -29,6 +29,9 @@ pub struct StatusChange {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<DeliverableStatus>,
     pub new: DeliverableStatus,
+    /// What blocks it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Why a change was refused. The message is shown to the agent; the code is stable.
@@ -163,12 +166,14 @@ impl ProjectStatus {
                 description: item.description.clone(),
                 previous: None,
                 new: DeliverableStatus::Pending,
+                reason: None,
             };
             self.deliverables.push(Deliverable {
                 id: item.id,
                 description: item.description,
                 acceptance_criteria: item.acceptance_criteria,
                 status: DeliverableStatus::Pending,
+                blocked_reason: None,
                 deprecated_at: None,
                 finding: None,
                 review: None,
@@ -204,12 +209,21 @@ impl ProjectStatus {
         let previous = std::mem::replace(&mut deliverable.status, status);
         deliverable.finding = None;
         deliverable.review = None;
+        deliverable.blocked_reason = None;
         Ok(StatusChange {
             deliverable_id: deliverable.id.clone(),
             description: deliverable.description.clone(),
             previous: Some(previous),
             new: status,
+            reason: None,
         })
+    }
+
+    /// Marks a deliverable as blocked, with the reason.
+    pub fn block(&mut self, id: &str, reason: &str) -> Result<StatusChange, Refusal> {
+        let change = self.set_status(id, DeliverableStatus::Blocked)?;
+        self.find_mut(id)?.blocked_reason = Some(reason.to_owned());
+        Ok(StatusChange { reason: Some(reason.to_owned()), ..change })
     }
 
     /// Marks a deliverable as removed from the specification. Its record and status stay.

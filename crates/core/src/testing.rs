@@ -360,6 +360,7 @@ fn deliverable(id: &str, status: DeliverableStatus) -> Deliverable {
         description: format!("{id} described"),
         acceptance_criteria: vec!["it works".to_owned()],
         status,
+        blocked_reason: None,
         deprecated_at: None,
         finding: None,
         review: None,

@@ -122,6 +122,8 @@ pub(crate) struct SetStatusArgs {
     /// `passed`: you have seen that every acceptance criterion holds. `pending`: not done, or found broken.
     /// `blocked`: something outside the project prevents it.
     pub(crate) status: DeliverableStatus,
+    /// For `blocked`: what is missing, who can provide it, and what to do then.
+    pub(crate) reason: Option<String>,
 }
 
 /// Arguments of `deprecate` and `verify`.

@@ -154,7 +154,8 @@ impl DeliverableService {
     }
 
     async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, ChangeError> {
-        let SetStatusArgs { deliverable_id, status: wanted } = arguments;
+        let SetStatusArgs { deliverable_id, status: wanted, reason } = arguments;
+        let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
         let examination = match wanted {
             DeliverableStatus::Passed => self.examine(&deliverable_id).await?,
             DeliverableStatus::Pending | DeliverableStatus::Blocked => None,
@@ -163,7 +164,10 @@ impl DeliverableService {
         let (change, _) = self
             .status
             .change(Box::new(|status, _| {
-                let change = status.set_status(&deliverable_id, wanted)?;
+                let change = match (wanted, reason) {
+                    (DeliverableStatus::Blocked, Some(reason)) => status.block(&deliverable_id, reason)?,
+                    _ => status.set_status(&deliverable_id, wanted)?,
+                };
                 if let Some(finding) = finding {
                     status.set_finding(&deliverable_id, finding)?;
                 }

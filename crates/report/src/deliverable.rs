@@ -75,6 +75,9 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
     };
     let mut list: Vec<(&'static str, ReportLine)> =
         vec![("Status", vec![text(format!("{}{assurance}", item.status))])];
+    if let Some(reason) = &item.blocked_reason {
+        list.push(("Blocked by", vec![text(reason.clone())]));
+    }
     if let Some(finding) = &item.finding {
         let mut line = Vec::new();
         if let Some(commit) = &finding.commit {

@@ -36,13 +36,12 @@ fn parts(
     match outcome {
         RunOutcome::AllPassed => (EndingKind::Success, text("All achievable deliverables passed."), None),
         RunOutcome::ConditionMet { reason } => (EndingKind::Success, format!("Done: {reason}"), None),
-        RunOutcome::AllVerified => (EndingKind::Success, text("All deliverables verified."), None),
+        RunOutcome::AllVerified => (EndingKind::Success, text("Every deliverable was reviewed against the code."), None),
         RunOutcome::AllBlocked => (
             EndingKind::Failure,
             text("All deliverables are blocked."),
             Some(text(
-                ".autonoe-note.md says what blocks each one. Once that is resolved, set \"blocked\" to false in \
-                 .autonoe/status.json and run again.",
+                "`autonoe status` says what blocks each one. Once that is resolved: `autonoe unblock ID`, then `autonoe run`.",
             )),
         ),
         RunOutcome::MaxIterations { limit } => (

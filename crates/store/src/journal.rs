@@ -9,6 +9,7 @@ mod recorded_status;
 mod records;
 mod run_start;
 mod schema;
+mod session_costs;
 mod writer;
 
 use std::path::Path;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{
-    DOCUMENT_LIMIT, Disk, FileKind, ReadError, TEMPORARY, WriteFailure, find_regular, read_text,
+    DOCUMENT_LIMIT, Disk, FileKind, ReadError, SETTINGS_LIMIT, TEMPORARY, WriteFailure, find_regular,
+    read_text,
 };
 
 use crate::hash::sha256_hex;
@@ -15,6 +16,10 @@ use crate::hash::sha256_hex;
 /// are sure to fit.
 const MIN_STATE_BYTES: u64 = 512 * 1024;
 const MIN_STATE_FILES: u64 = 32;
+
+/// Files of the state directory: the journal, and the path of the project.
+const JOURNAL: &str = "journal.db";
+const ROOT: &str = "root";
 
 /// Free space that a project needs at least: `status.json` and the registry of checks are written there.
 const MIN_PROJECT_BYTES: u64 = 64 * 1024;
@@ -107,7 +112,20 @@ impl Project {
     }
 
     pub fn journal_file(&self) -> PathBuf {
-        self.state.join("journal.db")
+        self.state.join(JOURNAL)
+    }
+
+    /// The journals of all projects that have one, with the directory of each project. Of older ones only the name is known.
+    pub fn all_journals(state_home: &Path) -> Vec<(PathBuf, String)> {
+        let states = fs::read_dir(state_home.join("projects")).into_iter().flatten().flatten();
+        let journals = states.filter(|entry| entry.path().join(JOURNAL).is_file()).map(|entry| {
+            let root = read_text(&entry.path().join(ROOT), SETTINGS_LIMIT).ok().flatten();
+            let name = || entry.file_name().to_string_lossy().into_owned();
+            (entry.path().join(JOURNAL), root.unwrap_or_else(name))
+        });
+        let mut journals: Vec<_> = journals.collect();
+        journals.sort();
+        journals
     }
 
     /// A missing or empty specification is a fault.
@@ -226,6 +244,8 @@ const TRIAL: &str = "trial-";
 impl Project {
     /// Creates `.autonoe/`, which must exist before any agent works on the project.
     pub fn make_directory(&self) -> Result<(), Fault> {
+        // Ignored: it is only for people.
+        let _ = fs::write(self.state.join(ROOT), self.root.as_os_str().as_encoded_bytes());
         let directory = self.autonoe_dir();
         fs::create_dir_all(&directory)
             .map_err(|error| not_writable(&directory, WriteFailure::of(&directory, &error)))

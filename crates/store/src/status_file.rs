@@ -20,6 +20,7 @@ const FORMAT_VERSION: u64 = 1;
 /// Optional keys of a deliverable that are not in seed 002.
 const VERIFICATION: &str = "verification";
 const REVIEW: &str = "review";
+const BLOCKED_REASON: &str = "blockedReason";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -39,6 +40,8 @@ struct DeliverableEntry {
     passed: bool,
     #[serde(default)]
     blocked: bool,
+    #[serde(default)]
+    blocked_reason: Option<String>,
     #[serde(default)]
     deprecated_at: Option<Date>,
     #[serde(default)]
@@ -128,6 +131,9 @@ impl StatusFile {
         if let Some(day) = item.deprecated_at {
             known["deprecatedAt"] = json!(day);
         }
+        if let Some(reason) = &item.blocked_reason {
+            known[BLOCKED_REASON] = json!(reason);
+        }
         if let Some(finding) = &item.finding {
             known[VERIFICATION] = json!(finding);
         }
@@ -143,6 +149,9 @@ impl StatusFile {
         }
         if item.review.is_none() {
             written.remove(REVIEW);
+        }
+        if item.blocked_reason.is_none() {
+            written.remove(BLOCKED_REASON);
         }
         Value::Object(written)
     }
@@ -165,6 +174,8 @@ impl DeliverableEntry {
             description: self.description,
             acceptance_criteria: self.acceptance_criteria,
             status,
+            // A user who unblocks a deliverable by hand leaves the reason behind.
+            blocked_reason: self.blocked_reason.filter(|_| status == DeliverableStatus::Blocked),
             deprecated_at: self.deprecated_at,
             finding: self.verification,
             review: self.review,

@@ -40,6 +40,22 @@ pub struct StatusStore {
 }
 
 impl StatusStore {
+    /// Applies a change of the user's, as if the user had edited the file. The caller must hold the project lock.
+    pub fn edit(
+        project: &Project,
+        today: Date,
+        change: impl FnOnce(&mut ProjectStatus) -> Result<(), Refusal>,
+    ) -> Result<(), ChangeError> {
+        let path = project.status_file();
+        let mut file = read_file(&path)?.map_or_else(|| StatusFile::empty(today), |(file, _)| file);
+        change(&mut file.status)?;
+        file.status.updated_at = today;
+        atomic::write(&path, file.render().as_bytes()).map_err(|error| {
+            atomic::write_fault("status_file", &path, &error, "Then try again; nothing was changed.")
+        })?;
+        Ok(())
+    }
+
     /// Opens the store and finishes a write that a killed process had started.
     pub async fn open(
         project: &Project,

@@ -14,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::money::Usd;
 use autonoe_files::{ReadError, SETTINGS_LIMIT, open_regular, read_opened, to_text};
 use serde::de::{Deserialize, Deserializer, Error as _};
 
@@ -43,12 +44,28 @@ pub struct UserConfig {
 }
 
 /// Defaults for options of runs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunConfig {
+    /// Default of `--max-cost`.
+    #[serde(deserialize_with = "positive_dollars")]
+    pub max_cost: Option<Usd>,
+    /// Default of `--max-duration`.
+    #[serde(deserialize_with = "positive_duration")]
+    pub max_duration: Option<Duration>,
+    /// Default of `--max-iterations`.
+    #[serde(deserialize_with = "at_least_one")]
+    pub max_iterations: Option<NonZeroU32>,
     /// Default of `--max-outage`.
     #[serde(deserialize_with = "positive_duration")]
     pub max_outage: Option<Duration>,
+}
+
+fn positive_dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usd>, D::Error> {
+    match f64::deserialize(deserializer)? {
+        dollars if dollars.is_finite() && dollars > 0.0 => Ok(Some(Usd(dollars))),
+        _ => Err(D::Error::custom("give a number of dollars above 0, such as 20")),
+    }
 }
 
 fn positive_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
@@ -145,6 +162,8 @@ pub struct SandboxConfig {
     pub read: Vec<PathBuf>,
     /// Additional writable paths, absolute once loaded.
     pub write: Vec<PathBuf>,
+    /// Names of environment variables that commands get.
+    pub env: Vec<String>,
     /// Maximum number of processes; `None` uses the sandbox's default.
     #[serde(deserialize_with = "at_least_one")]
     pub max_processes: Option<NonZeroU32>,
@@ -168,6 +187,7 @@ impl Default for SandboxConfig {
             enabled: true,
             read: Vec::new(),
             write: Vec::new(),
+            env: Vec::new(),
             max_processes: None,
             max_memory: None,
             max_file_size: None,

@@ -1,8 +1,10 @@
 //! `autonoe report`
 
+use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_report::{ChangesUnavailable, RunFacts, document, gather, html, markdown};
@@ -18,6 +20,7 @@ use crate::output_file::write_output;
 use crate::present;
 use crate::room_config;
 use crate::system::runtime;
+use crate::write_fault::cannot_write;
 
 /// Write a one-page report of a run: outcome, checks with their evidence, and changes
 ///
@@ -35,6 +38,10 @@ pub struct ReportArgs {
     /// Output file [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
+
+    /// Open the report in your browser
+    #[arg(long, conflicts_with_all = ["format", "output"])]
+    open: bool,
 
     #[command(flatten)]
     project: ProjectArgs,
@@ -57,6 +64,9 @@ pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fa
     let facts = gather(&project, args.run, Timestamp::now())?;
     let changed = runtime()?.block_on(changes(&project, &facts, environment, args.no_sandbox));
     let page = document(&facts, &changed, &Redactor::new(&environment.secrets()));
+    if args.open {
+        return open(&project, &facts, &html(&page));
+    }
     let page = match args.format.unwrap_or_else(|| default_format(args.output.as_deref())) {
         ReportFormat::Markdown => markdown(&page),
         ReportFormat::Html => html(&page),
@@ -65,6 +75,27 @@ pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fa
         None => present::print(&page),
         Some(file) => write_output("report", file, &page)?,
     }
+    Ok(exit::DONE)
+}
+
+/// Writes the page to the state directory, which outlives the browser's start, and opens it there.
+fn open(project: &Project, facts: &RunFacts, page: &str) -> Result<u8, Fault> {
+    let file = project.state_dir().join("reports").join(format!("run-{}.html", facts.run.id));
+    let directory = file.parent().unwrap_or(project.state_dir());
+    fs::create_dir_all(directory)
+        .map_err(|error| cannot_write(FaultLayer::System, "report", directory, &error))?;
+    write_output("report", &file, page)?;
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let opened = Command::new(opener)
+        .arg(&file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    present::print(&match opened.is_ok_and(|status| status.success()) {
+        true => format!("Opened {}\n", file.display()),
+        false => format!("No browser could be started. The report is {}\n", file.display()),
+    });
     Ok(exit::DONE)
 }
 

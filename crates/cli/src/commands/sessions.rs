@@ -1,5 +1,6 @@
 //! `autonoe sessions`
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use autonoe_agents::replay::{Cassette, RecordedEvent, RecordedSession};
@@ -17,11 +18,8 @@ use serde_json::json;
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::output_file::write_output;
-use crate::present::{self, cut, debug_line};
+use crate::present::{self, TranscriptFilter, debug_line, transcript};
 use crate::recordings::{SessionId, export_cassette, find_session, read_cassette, sessions_of_last_run};
-
-/// Characters of an event printed by `show`.
-const MAX_EVENT: usize = 400;
 
 /// List, show, replay and export recorded sessions
 #[derive(Debug, Args)]
@@ -39,16 +37,25 @@ enum SessionsCommand {
         /// Maximum number of sessions to list
         #[arg(long, default_value_t = 50)]
         limit: usize,
+        /// Only sessions that worked on this deliverable
+        #[arg(long, value_name = "ID")]
+        deliverable: Option<String>,
+        /// Only sessions that ended with an error
+        #[arg(long)]
+        errors: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show the events of one session
+    /// Show what happened in one session
     Show {
         /// Session as shown by `list`: RUN.SESSION, such as 3.2
         session: SessionId,
         #[command(flatten)]
         project: ProjectArgs,
+        /// Only failed and denied calls, failed checks and warnings
+        #[arg(long, conflicts_with = "json")]
+        errors: bool,
         /// Print one JSON event per line, untruncated
         #[arg(long)]
         json: bool,
@@ -80,9 +87,9 @@ enum SessionsCommand {
 
 pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8, Fault> {
     match &args.command {
-        SessionsCommand::List { project, limit, json } => {
+        SessionsCommand::List { project, limit, deliverable, errors, json } => {
             let sessions = match History::open(&environment.project(project)?.journal_file())? {
-                Some(history) => history.sessions(*limit)?,
+                Some(history) => listed(&history, deliverable.as_deref(), *errors, *limit)?,
                 None => Vec::new(),
             };
             match json {
@@ -90,11 +97,14 @@ pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8
                 false => present::print(&table(&sessions)),
             }
         }
-        SessionsCommand::Show { session, project, json } => {
+        SessionsCommand::Show { session, project, errors, json } => {
             let (row, events) = find_session(&environment.project(project)?, *session)?;
-            match json {
-                true => present::print_json(&lines(&events)),
-                false => present::print(&event_list(&row, &events)),
+            if *json {
+                present::print_json(&lines(&events));
+            } else {
+                let filter = if *errors { TranscriptFilter::Errors } else { TranscriptFilter::Everything };
+                let text = transcript(&events, filter, &Redactor::new(&environment.secrets()));
+                present::print(&format!("{}\n{text}", heading(&row)));
             }
         }
         SessionsCommand::Replay { what, project, timed, json } => {
@@ -155,28 +165,44 @@ fn table(sessions: &[SessionRow]) -> String {
     format!("{table}\n")
 }
 
-fn event_list(row: &SessionRow, events: &[EventRow]) -> String {
-    let mut text = format!(
-        "Session {}.{}: {}, {} on {}, {}, cost={}, {} tokens in, {} out\n\n",
+fn listed(
+    history: &History,
+    deliverable: Option<&str>,
+    errors: bool,
+    limit: usize,
+) -> Result<Vec<SessionRow>, Fault> {
+    let worked_on: Option<HashSet<(i64, u32)>> = match deliverable {
+        Some(id) => {
+            let sessions = history.session_costs()?.into_iter();
+            let own = sessions.filter(|session| session.deliverables.iter().any(|own| own == id));
+            Some(own.map(|session| (session.run, session.number)).collect())
+        }
+        None => None,
+    };
+    let all = if worked_on.is_some() || errors { usize::MAX >> 1 } else { limit };
+    let mut sessions = history.sessions(all)?;
+    sessions.retain(|row| {
+        let is_own = worked_on.as_ref().is_none_or(|own| own.contains(&(row.run, row.number)));
+        is_own && (!errors || row.outcome.as_ref().is_none_or(|outcome| outcome.fault().is_some()))
+    });
+    sessions.truncate(limit);
+    Ok(sessions)
+}
+
+fn heading(row: &SessionRow) -> String {
+    format!(
+        "Session {}.{}: {}, {} on {}, {}, {}, cost={}, {} tokens in, {} out\n",
         row.run,
         row.number,
         row.instruction,
         row.model,
         row.backend,
         outcome(row),
+        row.duration_seconds.map_or_else(|| "unfinished".to_owned(), seconds),
         cost(row.cost_usd.map(Usd)),
         row.input_tokens,
         row.output_tokens,
-    );
-    for event in events {
-        let kind = event.event["type"].as_str().unwrap_or("?");
-        let mut rest = event.event.clone();
-        if let Some(object) = rest.as_object_mut() {
-            object.remove("type");
-        }
-        text.push_str(&format!("{} {kind:<12} {}\n", local(&event.at), cut(&rest.to_string(), MAX_EVENT)));
-    }
-    text
+    )
 }
 
 fn lines(events: &[EventRow]) -> String {

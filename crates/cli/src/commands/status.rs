@@ -1,5 +1,7 @@
 //! `autonoe status`
 
+use std::collections::BTreeMap;
+
 use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::WaitReason;
@@ -8,7 +10,7 @@ use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
-use autonoe_report::{assurance, check_state, one_line, project_checks};
+use autonoe_report::{assurance, check_state, cost, one_line, project_checks};
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
 use autonoe_store::{CheckRegistry, ControlDirectory, LockStatus, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
@@ -17,6 +19,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
+use crate::engine::{DeliverableCost, cost_by_deliverable};
 use crate::environment::Environment;
 use crate::present::{self, local_time, status_tag};
 
@@ -46,6 +49,7 @@ struct StatusFacts {
     cost: Option<Usd>,
     lock: LockStatus,
     is_paused: bool,
+    costs: BTreeMap<String, DeliverableCost>,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -59,6 +63,8 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     };
     let history = History::open(&project.journal_file())?;
     let lock = ProjectLock::status(&project);
+    let costs = history.as_ref().map(History::session_costs).transpose()?.unwrap_or_default();
+    let costs = cost_by_deliverable(&costs);
     let (last_run, denied, waiting, cost) = match &history {
         None => (None, Vec::new(), None, Some(Usd::ZERO)),
         Some(history) => {
@@ -85,6 +91,7 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
         cost,
         lock,
         is_paused,
+        costs,
     };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
@@ -112,12 +119,16 @@ fn as_text(facts: &StatusFacts) -> String {
             let tally = status.tally();
             for item in status.active() {
                 text.push_str(&format!(
-                    "{:<9} {}  {}{}\n",
+                    "{:<9} {}  {}{}{}\n",
                     status_tag(item.status),
                     one_line(&item.id),
                     one_line(&item.description),
-                    assurance_note(item)
+                    assurance_note(item),
+                    facts.costs.get(&item.id).map(cost_note).unwrap_or_default(),
                 ));
+                if let Some(reason) = &item.blocked_reason {
+                    text.push_str(&format!("            {}\n", one_line(reason)));
+                }
                 text.push_str(&covered(item, facts));
             }
             let deprecated = status.deliverables.len() - tally.total;
@@ -215,6 +226,10 @@ fn assurance_note(item: &Deliverable) -> String {
     }
 }
 
+fn cost_note(DeliverableCost { usd, sessions }: &DeliverableCost) -> String {
+    format!("  {} in {sessions} session(s)", cost(*usd))
+}
+
 /// Whether an agent, not the user, said which criteria the check covers.
 fn says_builder(checks: &[&Check], name: &str, book: &CheckRegistry) -> bool {
     let check = checks.iter().find(|check| check.name == name);
@@ -305,6 +320,9 @@ fn deliverable_json(item: &Deliverable, facts: &StatusFacts) -> Value {
         "description": item.description,
         "acceptance_criteria": item.acceptance_criteria,
         "status": item.status,
+        "blocked_reason": item.blocked_reason,
+        "cost_usd": facts.costs.get(&item.id).map(|cost| cost.usd),
+        "sessions": facts.costs.get(&item.id).map(|cost| cost.sessions),
         "deprecated_at": item.deprecated_at,
     })
 }

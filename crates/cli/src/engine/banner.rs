@@ -31,9 +31,13 @@ pub fn print_banner(run: &ResolvedRun, console: &Console) {
     let thinking = options.thinking.zip(run.backends.first());
     lines
         .extend(thinking.and_then(|(budget, first)| Some(("Thinking", thinking_line(budget, &first.name)?))));
-    lines.extend(limits.max_iterations.map(|count| ("Max iterations", count.to_string())));
-    lines.extend(limits.max_cost.map(|cost| ("Max cost", cost.to_string())));
-    lines.extend(limits.max_duration.map(|duration| ("Max duration", format_duration(duration))));
+    let none = |option: &str| format!("none; {option} sets one");
+    let cost = limits.max_cost.map(|cost| cost.to_string());
+    lines.push(("Max cost", cost.unwrap_or_else(|| none("--max-cost 20"))));
+    let duration = limits.max_duration.map(format_duration);
+    lines.push(("Max duration", duration.unwrap_or_else(|| none("--max-duration 8h"))));
+    let sessions = limits.max_iterations.map(|count| count.to_string());
+    lines.push(("Max iterations", sessions.unwrap_or_else(|| none("-n 10"))));
     lines.push(("Max retries", options.max_retries.to_string()));
     lines.push(("Max outage", format_duration(options.max_outage)));
     for (name, value) in lines {

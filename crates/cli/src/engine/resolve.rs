@@ -15,6 +15,7 @@ use autonoe_model::Tuning;
 use autonoe_policy::{PolicyOptions, path_rules_for};
 use autonoe_sandbox::{RoomConfig, SandboxLayer};
 use autonoe_store::config::AgentConfig;
+use autonoe_store::user_config::RunConfig;
 use autonoe_store::{CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
 use autonoe_verify::CheckoutFactory;
@@ -119,7 +120,11 @@ impl ResolvedRun {
         let providers = providers::find(environment, &user).await?;
         let chain = resolve_backends(args, plan_model, environment, &providers, !job.is_over())?;
         let verifier = verifier.map(|verifier| resolve_verifier(verifier, &providers)).transpose()?;
-        let secrets = SecretValues::from(secrets(environment, &providers, &user));
+        let passed = environment.passed_variables(&args.env, &user)?;
+        let values = passed.iter().map(|(_, value)| value.clone());
+        let secrets = SecretValues::from(
+            secrets(environment, &providers, &user).into_iter().chain(values).collect::<Vec<_>>(),
+        );
         let telemetry = environment.telemetry(&user, secrets.clone())?;
 
         let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();
@@ -148,6 +153,11 @@ impl ResolvedRun {
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
+        for (name, value) in passed {
+            if room_config.env.iter().all(|(own, _)| *own != name) {
+                room_config.env.push((name, value));
+            }
+        }
         policy.mapping = room_config.bounds.mapping();
         let warnings = match site {
             Some(_) => {
@@ -168,7 +178,7 @@ impl ResolvedRun {
         room_config.bounds.read.extend(tools.installed.iter().cloned());
         let NativeTools { options: tool_options, servers, installed: _ } = tools;
         let resume = if resume { last_conversation(&project)? } else { None };
-        let options = options(args, args.max_outage.or(user.run.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE));
+        let options = options(args, &user.run);
 
         let (policy, socket) = (Arc::new(policy), socket_path(&project));
         let prices = Arc::new(providers::prices(&user));
@@ -220,17 +230,17 @@ impl ResolvedRun {
     }
 }
 
-fn options(args: &CommonArgs, max_outage: std::time::Duration) -> RunOptions {
+fn options(args: &CommonArgs, defaults: &RunConfig) -> RunOptions {
     RunOptions {
         limits: Limits {
-            max_iterations: args.max_iterations,
-            max_cost: args.max_cost,
-            max_duration: args.max_duration,
+            max_iterations: args.max_iterations.or(defaults.max_iterations),
+            max_cost: args.max_cost.or(defaults.max_cost),
+            max_duration: args.max_duration.or(defaults.max_duration),
         },
         max_retries: args.max_retries,
         session_delay: args.session_delay,
         wait_for_quota: args.wait_for_quota,
-        max_outage,
+        max_outage: args.max_outage.or(defaults.max_outage).unwrap_or(DEFAULT_MAX_OUTAGE),
         thinking: args.thinking,
     }
 }

@@ -8,7 +8,7 @@ use autonoe_core::event::{AgentEvent, CheckPurpose};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
-use autonoe_core::status::Tally;
+use autonoe_core::status::{StatusChange, Tally};
 use autonoe_report::{Ending, EndingKind, cost, one_line};
 use autonoe_workspace::{Beginning, SELF_ACTING};
 use jiff::Timestamp;
@@ -31,9 +31,11 @@ pub fn agent(backend: &str, model: &str) -> String {
     if model.is_empty() { backend.to_owned() } else { format!("{backend} with {model}") }
 }
 
-/// `[PASS] User Auth (DL-001)`.
-pub fn status_line(status: DeliverableStatus, description: &str, id: &str) -> String {
-    format!("{} {description} ({id})", status_tag(status))
+/// `[PASS] User Auth (DL-001)`, `[BLOCKED] Payment (DL-002): no API key`.
+pub fn status_line(change: &StatusChange) -> String {
+    let StatusChange { deliverable_id: id, description, new, reason, .. } = change;
+    let reason = reason.as_ref().map(|reason| format!(": {}", cut(reason, MAX_REASON))).unwrap_or_default();
+    format!("{} {description} ({id}){reason}", status_tag(*new))
 }
 
 /// `[PASS]`, `[BLOCKED]`, `[PENDING]`.
@@ -57,7 +59,7 @@ pub fn overall(report: &RunReport, denied: u32) -> String {
     let work = match &report.plan {
         PlanReport::Deliverables(tally) => passed(tally),
         PlanReport::Sync { tally, reviewed } => {
-            format!("{}/{} verified, {}", reviewed.verified, reviewed.total, passed(tally))
+            format!("{}/{} reviewed, {}", reviewed.verified, reviewed.total, passed(tally))
         }
         PlanReport::Steps(agent) => format!("{} step(s) finished", agent.path.len()),
     };
@@ -173,11 +175,14 @@ pub fn ending(outcome: &RunOutcome) -> (MessageLevel, String, Option<String>) {
     (level, sentence, hint)
 }
 
+/// Characters of the reason why a deliverable is blocked.
+const MAX_REASON: usize = 300;
+
 /// Characters of a user's message that are shown.
 const MAX_USER_MESSAGE: usize = 300;
 
 pub fn user_message(text: &str) -> String {
-    format!("[TOLD] {}", cut(text.trim(), MAX_USER_MESSAGE))
+    format!("[MESSAGE] {}", cut(text.trim(), MAX_USER_MESSAGE))
 }
 
 /// Characters of a step's message that are shown.
@@ -262,7 +267,7 @@ mod tests {
     use autonoe_core::money::Usd;
     use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
     use autonoe_core::redact::Redactor;
-    use autonoe_core::status::Tally;
+    use autonoe_core::status::{StatusChange, Tally};
     use autonoe_core::verification::VerificationProgress;
     use std::time::Duration;
 
@@ -273,7 +278,19 @@ mod tests {
             (DeliverableStatus::Blocked, "[BLOCKED] User Auth (DL-001)"),
             (DeliverableStatus::Pending, "[PENDING] User Auth (DL-001)"),
         ] {
-            assert_eq!(status_line(status, "User Auth", "DL-001"), line);
+            assert_eq!(status_line(&change(status, None)), line);
+        }
+        let blocked = change(DeliverableStatus::Blocked, Some("no key;\nask Ann"));
+        assert_eq!(status_line(&blocked), "[BLOCKED] User Auth (DL-001): no key;⏎ask Ann");
+    }
+
+    fn change(new: DeliverableStatus, reason: Option<&str>) -> StatusChange {
+        StatusChange {
+            deliverable_id: "DL-001".to_owned(),
+            description: "User Auth".to_owned(),
+            previous: None,
+            new,
+            reason: reason.map(str::to_owned),
         }
     }
 
@@ -295,7 +312,7 @@ mod tests {
         let reviewed = VerificationProgress { verified: 3, total: 3 };
         let synced = RunReport { plan: PlanReport::Sync { tally, reviewed }, ..report };
         assert!(
-            overall(&synced, 2).contains("3/3 verified")
+            overall(&synced, 2).contains("3/3 reviewed")
                 && overall(&synced, 2).contains(", 2 call(s) denied,")
         );
     }

@@ -142,10 +142,7 @@ impl Presenter {
                     DeliverableStatus::Blocked => MessageLevel::Setback,
                     DeliverableStatus::Pending => MessageLevel::Info,
                 };
-                self.print(
-                    level,
-                    &messages::status_line(change.new, &change.description, &change.deliverable_id),
-                );
+                self.print(level, &messages::status_line(change));
             }
             RunEvent::UserMessage { text } => self.info(&messages::user_message(text)),
             RunEvent::Checked { deliverable, check, purpose, passed, message } => {

@@ -5,6 +5,7 @@
 
 mod acp;
 mod acp_requests;
+mod after_a_run;
 mod bad_checks;
 mod bad_input;
 mod binary;

@@ -51,7 +51,7 @@ fn seed_002_9_5_not_exists_creates_all_then_verifies() {
     assert_eq!(run.sessions(), ["sync", "verify", "verify"]);
     assert_eq!(project.statuses(), [("A".into(), "passed"), ("B".into(), "pending")]);
     assert_eq!((&run.outcome()["verified"], &run.outcome()["verified_total"]), (&2.into(), &2.into()));
-    assert!(run.stderr.contains("All deliverables verified."), "{}", run.stderr);
+    assert!(run.stderr.contains("Every deliverable was reviewed against the code."), "{}", run.stderr);
     assert_script_followed(&model);
 }
 

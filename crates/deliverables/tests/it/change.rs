@@ -121,6 +121,7 @@ async fn set_status_answers_writes_and_notifies_exactly_once() {
         assert_eq!((&file[0]["passed"], &file[0]["blocked"]), (&json!(passed), &json!(blocked)), "{new}");
         assert_eq!((&file[1]["passed"], &file[1]["blocked"]), (&json!(false), &json!(false)), "{new}");
         notified.push(StatusChange {
+            reason: None,
             deliverable_id: "A".to_owned(),
             description: "What A is".to_owned(),
             previous: Some(previous),

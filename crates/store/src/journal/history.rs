@@ -14,6 +14,8 @@ use serde_json::Value;
 
 use super::faults::{damaged, journal_fault, not_a_journal};
 use super::recorded_status::RecordedStatus;
+pub use super::session_costs::SessionCost;
+use super::session_costs::session_costs;
 
 /// A recorded run.
 #[derive(Debug, Clone, Serialize)]
@@ -171,6 +173,11 @@ impl History {
                 Ok((row.get(0)?, row.get(1)?))
             })
         })
+    }
+
+    /// What each session has cost, oldest first.
+    pub fn session_costs(&self) -> std::result::Result<Vec<SessionCost>, Fault> {
+        self.guard(session_costs)
     }
 
     /// Latest sessions, latest first.
