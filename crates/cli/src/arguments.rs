@@ -93,6 +93,14 @@ pub struct CommonArgs {
     #[arg(long)]
     pub json: bool,
 
+    /// Run in the background; `autonoe attach` and `autonoe logs -f` show it
+    #[arg(long, conflicts_with = "json")]
+    pub detach: bool,
+
+    /// Set for the process in the background
+    #[arg(long, hide = true)]
+    pub in_background: bool,
+
     /// Show only warnings, errors and the outcome
     #[arg(long, short, conflicts_with_all = ["verbose", "debug"])]
     pub quiet: bool,

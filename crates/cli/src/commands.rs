@@ -6,6 +6,7 @@ pub mod completions;
 pub mod cost;
 pub mod demo;
 pub mod doctor;
+pub mod follow;
 pub mod init;
 pub mod land;
 pub mod man;

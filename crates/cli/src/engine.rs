@@ -9,6 +9,7 @@ mod resolve;
 mod setup;
 pub mod status_setup;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,10 +48,12 @@ pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
+use crate::detach::{leave_terminal, start_detached};
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present::{
-    self, Console, JsonSink, MessageLevel, OutputFormat, Presenter, SignalNotice, Verbosity,
+    self, Console, EventLog, JsonSink, LineTimes, MessageLevel, OutputFormat, Presenter, SignalNotice,
+    Verbosity,
 };
 use crate::stop::StopSignal;
 use crate::system::{SystemClock, outlives_its_terminal, runtime, watch_signals};
@@ -64,6 +67,12 @@ const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
 /// Runs a job to its end and returns the exit code.
 pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, Fault> {
     let args = request.args;
+    if args.detach {
+        return start_detached(&environment.project(&args.project)?, environment);
+    }
+    if args.in_background {
+        leave_terminal();
+    }
     let runtime = runtime()?;
     let (stop, signal_notice) = (StopSignal::default(), SignalNotice::default());
     let ended = runtime.block_on(async {
@@ -165,7 +174,6 @@ impl Screen {
         let ResolvedRun { title, project, job, policy, checkouts, verifier, .. } = run;
 
         let builders = Arc::new(CurrentBuilder::default());
-        let sinks = self.sinks(telemetry.as_ref(), &builders);
         let options = JournalOptions { secrets: run.secrets, crash: run.crash, resume: job.earlier() };
         let (journal, begun) = SqliteJournal::begin(
             &project.journal_file(),
@@ -175,10 +183,20 @@ impl Screen {
             options,
         )
         .await?;
+        let sinks = self.sinks(&project, begun.run, telemetry.as_ref(), &builders);
         let status = Arc::new(StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock)).await?);
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
-        sinks.emit(&span, RunEvent::RunStarted { command: title.command, sessions_before });
+        sinks.emit(
+            &span,
+            RunEvent::RunStarted {
+                command: title.command,
+                sessions_before,
+                cost_before_usd: begun.state.spent.cost,
+                max_cost_usd: run.options.limits.max_cost,
+                max_sessions: run.options.limits.max_iterations.map(NonZeroU32::get),
+            },
+        );
         for message in locked.messages.iter().chain(&run.warnings) {
             sinks.emit(&span, RunEvent::Warning { message: message.clone() });
         }
@@ -336,7 +354,7 @@ impl Screen {
         }
         let console = Arc::clone(&self.console);
         let warn = move |why: &str| console.line(MessageLevel::Warning, &format!("Warning: {why}"));
-        ControlWatch::start(project, steering.clone(), self.stop.clone(), warn)
+        ControlWatch::start(project, steering.clone(), self.stop.clone(), self.halt.clone(), warn)
     }
 
     fn deliverables(
@@ -354,10 +372,18 @@ impl Screen {
         DeliverableService::new(status, Arc::clone(journal), first, notify).halting(self.halt.clone())
     }
 
-    fn sinks(&self, telemetry: Option<&Telemetry>, builders: &Arc<CurrentBuilder>) -> Sinks {
+    fn sinks(
+        &self,
+        project: &Project,
+        run: i64,
+        telemetry: Option<&Telemetry>,
+        builders: &Arc<CurrentBuilder>,
+    ) -> Sinks {
         let console = Arc::clone(&self.console);
-        let presenter = Presenter::new(console, self.verbosity, self.stop.clone());
-        let mut sinks: Vec<Arc<dyn Sink>> = vec![Arc::new(presenter), Arc::clone(builders) as _];
+        let presenter = Presenter::new(console, self.verbosity, self.stop.clone(), LineTimes::OnTerminal);
+        let log = EventLog::create(&project.event_logs(), run, Arc::clone(&self.console));
+        let mut sinks: Vec<Arc<dyn Sink>> =
+            vec![Arc::new(presenter), Arc::new(log), Arc::clone(builders) as _];
         if self.json {
             sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }

@@ -9,6 +9,7 @@ mod browser;
 mod command_line;
 mod commands;
 mod consent;
+mod detach;
 mod engine;
 mod environment;
 mod helper;
@@ -83,6 +84,8 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Run(args)) => commands::run::cmd_run(args, environment),
         Some(CliCommand::Sync(args)) => commands::sync::cmd_sync(args, environment),
         Some(CliCommand::Status(args)) => commands::status::cmd_status(&args, &environment),
+        Some(CliCommand::Attach(args)) => commands::follow::cmd_attach(&args, &environment),
+        Some(CliCommand::Logs(args)) => commands::follow::cmd_logs(&args, &environment),
         Some(CliCommand::Tell(args)) => commands::steer::cmd_tell(&args, &environment),
         Some(CliCommand::Pause(args)) => commands::steer::cmd_pause(&args, &environment),
         Some(CliCommand::Resume(args)) => commands::steer::cmd_resume(&args, &environment),

@@ -8,6 +8,7 @@ use crate::commands::completions::CompletionsArgs;
 use crate::commands::cost::CostArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::follow::{AttachArgs, LogsArgs};
 use crate::commands::init::InitArgs;
 use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
@@ -58,6 +59,10 @@ pub enum CliCommand {
     Sync(SyncArgs),
     /// Show deliverables, cost and the last outcome
     Status(StatusArgs),
+    /// Watch the run in progress; Ctrl+C leaves it running
+    Attach(AttachArgs),
+    /// Show the events of the last run
+    Logs(LogsArgs),
     /// Send a message to the agent that is working, or to the next one
     Tell(TellArgs),
     /// Pause the run after its current session

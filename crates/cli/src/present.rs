@@ -2,6 +2,7 @@
 
 mod activity;
 mod console;
+mod event_log;
 mod json;
 mod messages;
 mod presenter;
@@ -9,14 +10,17 @@ mod print;
 mod signal_notice;
 mod time;
 mod transcript;
+mod wrap;
 mod writer;
 
 pub use console::{Console, MessageLevel, OutputFormat};
+pub use event_log::{EventLog, EventLogReader, LoggedEvent, runs as logged_runs};
 pub use json::JsonSink;
 pub use messages::{beginning, ci_files, cut, debug_line, landing, left_out, status_tag};
-pub use presenter::{Presenter, Verbosity};
+pub use presenter::{LineTimes, Presenter, Verbosity};
 pub use print::{
-    notice, print, print_ansi, print_json, print_unchanged, report_end, report_fault, report_panics, warn,
+    clear_screen, notice, print, print_ansi, print_json, print_tagged, print_unchanged, report_end,
+    report_fault, report_panics, warn,
 };
 pub use signal_notice::SignalNotice;
 pub use time::local_time;

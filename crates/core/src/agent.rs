@@ -38,6 +38,8 @@ pub struct Instruction {
     pub text: String,
     /// Step of a declarative agent, if the instruction belongs to one.
     pub step: Option<String>,
+    /// The deliverable that is next in order of priority, if the instruction is to build one.
+    pub deliverable: Option<String>,
 }
 
 impl Instruction {
@@ -47,11 +49,11 @@ impl Instruction {
             Some(briefing) => format!("{}\n\n{briefing}", text.trim_end()),
             None => text,
         };
-        Self { name, text, step: None }
+        Self { name, text, step: None, deliverable: None }
     }
 
     pub fn of_step(name: Phase, step: &str, text: String) -> Self {
-        Self { name, text, step: Some(step.to_owned()) }
+        Self { name, text, step: Some(step.to_owned()), deliverable: None }
     }
 
     /// Appends a paragraph.

@@ -169,6 +169,13 @@ pub enum RunEvent {
         command: String,
         /// Sessions finished by earlier processes of the same run.
         sessions_before: u32,
+        /// Spent by earlier processes of the same run.
+        #[serde(default)]
+        cost_before_usd: Usd,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_cost_usd: Option<Usd>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_sessions: Option<u32>,
     },
     SessionStarted {
         /// Number within the run, from 1.
@@ -177,6 +184,9 @@ pub enum RunEvent {
         /// Step of a declarative agent, if the session belongs to one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<String>,
+        /// The deliverable that is next in order of priority, if the session is to build one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deliverable: Option<String>,
         backend: String,
         model: String,
     },

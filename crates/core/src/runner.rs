@@ -199,6 +199,7 @@ impl Runner<'_> {
                 number,
                 instruction: instruction.name,
                 step: instruction.step.clone(),
+                deliverable: instruction.deliverable.clone(),
                 backend: backend_name,
                 model: model.clone(),
             },

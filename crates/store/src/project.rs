@@ -115,6 +115,11 @@ impl Project {
         self.state.join(JOURNAL)
     }
 
+    /// Directory of the logs that `autonoe logs` shows.
+    pub fn event_logs(&self) -> PathBuf {
+        self.state.join("logs")
+    }
+
     /// The journals of all projects that have one, with the directory of each project. Of older ones only the name is known.
     pub fn all_journals(state_home: &Path) -> Vec<(PathBuf, String)> {
         let states = fs::read_dir(state_home.join("projects")).into_iter().flatten().flatten();

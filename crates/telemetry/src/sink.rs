@@ -90,13 +90,13 @@ impl TelemetrySink {
 
     fn on_run(&self, span: &SpanContext, event: &RunEvent) {
         match event {
-            RunEvent::RunStarted { command, sessions_before } => {
+            RunEvent::RunStarted { command, sessions_before, .. } => {
                 self.start(SpanType::Run, span, command, |run| {
                     run.dimension(attr::WORKFLOW, command.clone());
                     run.attribute(attr::SESSIONS_BEFORE, i64::from(*sessions_before));
                 });
             }
-            RunEvent::SessionStarted { number, instruction, step, backend, model } => {
+            RunEvent::SessionStarted { number, instruction, step, backend, model, .. } => {
                 let (provider, model) = provider_of(model, backend);
                 self.start(SpanType::Session, span, backend, |session| {
                     session.dimension(attr::AGENT, backend.clone());

@@ -1,6 +1,7 @@
 //! `autonoe status`
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding};
 use autonoe_core::deliverable::Deliverable;
@@ -12,7 +13,7 @@ use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_report::{assurance, check_state, cost, one_line, project_checks};
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
-use autonoe_store::{CheckRegistry, ControlDirectory, LockStatus, ProjectLock, StatusStore};
+use autonoe_store::{CheckRegistry, ControlDirectory, LockStatus, Project, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
 use clap::Args;
 use jiff::Timestamp;
@@ -32,7 +33,14 @@ pub struct StatusArgs {
     /// Print JSON
     #[arg(long)]
     json: bool,
+
+    /// Show it anew whenever it changes, until the run ends
+    #[arg(long, short, conflicts_with = "json")]
+    watch: bool,
 }
+
+/// How often `--watch` looks.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 struct StatusFacts {
     status: Option<ProjectStatus>,
@@ -54,15 +62,42 @@ struct StatusFacts {
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let mut status = StatusStore::read(&project)?;
-    let disowned = status.as_mut().map(|status| disown_foreign_findings(&project, status)).transpose()?;
+    let redactor = Redactor::new(&environment.secrets());
+    let mut facts = gather(&project)?;
+    if args.json {
+        let mut value = as_json(&facts);
+        redactor.value(&mut value);
+        present::print_json(&format!("{value:#}\n"));
+        return Ok(exit::DONE);
+    }
+    let mut shown = String::new();
+    loop {
+        let text = redactor.text(&as_text(&facts)).into_owned();
+        if text != shown {
+            if args.watch {
+                present::clear_screen();
+            }
+            present::print_tagged(&text);
+            shown = text;
+        }
+        if !args.watch || facts.lock == LockStatus::Free {
+            return Ok(exit::DONE);
+        }
+        std::thread::sleep(WATCH_INTERVAL);
+        facts = gather(&project)?;
+    }
+}
+
+fn gather(project: &Project) -> Result<StatusFacts, Fault> {
+    let mut status = StatusStore::read(project)?;
+    let disowned = status.as_mut().map(|status| disown_foreign_findings(project, status)).transpose()?;
     let disowned = disowned.unwrap_or_default();
-    let deleted = match why_other_project(&project)? {
-        None if status.is_none() => StatusStore::deleted(&project)?,
+    let deleted = match why_other_project(project)? {
+        None if status.is_none() => StatusStore::deleted(project)?,
         Some(_) | None => None,
     };
     let history = History::open(&project.journal_file())?;
-    let lock = ProjectLock::status(&project);
+    let lock = ProjectLock::status(project);
     let costs = history.as_ref().map(History::session_costs).transpose()?.unwrap_or_default();
     let costs = cost_by_deliverable(&costs);
     let (last_run, denied, waiting, cost) = match &history {
@@ -76,10 +111,10 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
             (last_run, denied.unwrap_or_default(), waiting, (!unknown).then_some(Usd(spent)))
         }
     };
-    let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(&project).is_paused();
-    let book = CheckRegistry::load(&project)?;
-    let checks = project_checks(&project, &book)?;
-    let facts = StatusFacts {
+    let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(project).is_paused();
+    let book = CheckRegistry::load(project)?;
+    let checks = project_checks(project, &book)?;
+    Ok(StatusFacts {
         status,
         disowned,
         deleted,
@@ -92,16 +127,7 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
         lock,
         is_paused,
         costs,
-    };
-    let redactor = Redactor::new(&environment.secrets());
-    if args.json {
-        let mut value = as_json(&facts);
-        redactor.value(&mut value);
-        present::print_json(&format!("{value:#}\n"));
-    } else {
-        present::print(&redactor.text(&as_text(&facts)));
-    }
-    Ok(exit::DONE)
+    })
 }
 
 fn as_text(facts: &StatusFacts) -> String {

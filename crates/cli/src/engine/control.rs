@@ -1,8 +1,13 @@
-//! Watches the control directory: messages, pauses and stops that the user asks for in another terminal.
+//! Watches the control directory: messages, pauses and stops that the user asks for in another terminal. Also watches that the project
+//! is still there, since a run in the background may be forgotten.
 
 use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Duration;
 
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::halt::Halt;
 use autonoe_core::steering::Steering;
 use autonoe_store::{ControlDirectory, ControlRequests, Project, StopRequest};
 use tokio::task::JoinHandle;
@@ -11,6 +16,9 @@ use crate::stop::{RunStopCause, StopSignal};
 
 /// How soon a request is noticed.
 const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Looks without the project after which it counts as gone.
+const MISSING_LOOKS: u32 = 4;
 
 /// Watches until it is dropped.
 pub struct ControlWatch(JoinHandle<()>);
@@ -31,17 +39,23 @@ pub fn steering(project: &Project) -> Steering {
 }
 
 impl ControlWatch {
-    /// `warn` shows a sentence to the user.
+    /// `halt` is raised when the project is gone; `warn` shows a sentence to the user.
     pub fn start(
         project: &Project,
         steering: Steering,
         stop: StopSignal,
+        halt: Halt,
         warn: impl Fn(&str) + Send + 'static,
     ) -> Self {
-        let control = ControlDirectory::of(project);
+        let (control, root) = (ControlDirectory::of(project), project.root().to_owned());
         Self(tokio::spawn(async move {
-            let mut warned = HashSet::new();
+            let (mut warned, mut missing) = (HashSet::new(), 0);
+            let identity = identity(&root);
             loop {
+                missing = if identity == self::identity(&root) { 0 } else { missing + 1 };
+                if missing > MISSING_LOOKS {
+                    halt.raise(&project_gone(&root));
+                }
                 let ControlRequests { messages, is_paused, stop: stop_request, ignored } = control.read();
                 messages.into_iter().for_each(|message| steering.tell(message));
                 steering.set_paused(is_paused);
@@ -55,4 +69,16 @@ impl ControlWatch {
             }
         }))
     }
+}
+
+/// Which directory is at a path; `None` if there is none.
+fn identity(root: &Path) -> Option<(u64, u64)> {
+    root.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+fn project_gone(root: &Path) -> Fault {
+    let message = format!("The project directory {} was removed or replaced during the run.", root.display());
+    Fault::permanent(FaultLayer::System, "project_gone", message).hint(
+        "What agents committed is kept in Autonoe's state directory until the project is back at this path.",
+    )
 }

@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::activity::ActivityState;
+use super::wrap::{width, wrapped};
 use super::writer::{OutputStream, OutputWriter, stdout_fault};
 
 const REFRESH: Duration = Duration::from_secs(1);
@@ -123,6 +124,11 @@ impl Console {
 
     /// Prints a line above the activity line.
     pub fn line(&self, level: MessageLevel, text: &str) {
+        self.timed_line(level, "", text);
+    }
+
+    /// Prints a line with a time in front, which may be empty.
+    pub fn timed_line(&self, level: MessageLevel, time: &str, text: &str) {
         let is_for_stderr = match level {
             MessageLevel::Debug | MessageLevel::Info | MessageLevel::Good | MessageLevel::Setback => false,
             MessageLevel::Warning | MessageLevel::Error | MessageLevel::Hint => true,
@@ -140,8 +146,18 @@ impl Console {
             true => (OutputStream::Err, style.for_stderr()),
             false => (OutputStream::Out, style.for_stdout()),
         };
-        let text = style.apply_to(escape_controls(&self.redactor.text(text)));
-        self.writer.line(stream, format!("{text}\n"));
+        let text = escape_controls(&self.redactor.text(text));
+        let time = if time.is_empty() { String::new() } else { format!("{time} ") };
+        let lines = match width(stream) {
+            Some(width) => wrapped(&text, width.saturating_sub(time.len()).max(MIN_WIDTH)),
+            None => vec![text],
+        };
+        let dim = if stream == OutputStream::Err { Style::new().for_stderr() } else { Style::new() }.dim();
+        let indent = " ".repeat(time.len());
+        for (index, line) in lines.iter().enumerate() {
+            let time = if index == 0 { dim.apply_to(time.as_str()) } else { dim.apply_to(indent.as_str()) };
+            self.writer.line(stream, format!("{time}{}\n", style.apply_to(line)));
+        }
     }
 
     /// Prints one line of JSON to standard output. The caller has redacted it: redacting serialized JSON could break its syntax.
@@ -167,6 +183,9 @@ impl Drop for Console {
         self.stop();
     }
 }
+
+/// Columns of text at least, however narrow the terminal is.
+const MIN_WIDTH: usize = 20;
 
 /// The activity line in its colour, cut to the width of the terminal.
 fn fitted(line: &str) -> String {

@@ -15,12 +15,25 @@ pub struct JsonSink {
 }
 
 #[derive(Serialize)]
-struct JsonEventLine<'a> {
+pub(super) struct JsonEventLine<'a> {
     at: Timestamp,
     #[serde(flatten)]
     span: &'a SpanContext,
     #[serde(flatten)]
     event: &'a Event,
+}
+
+impl<'a> JsonEventLine<'a> {
+    /// `None` for events that are not shown.
+    pub(super) fn new(span: &'a SpanContext, event: &'a Event) -> Option<Self> {
+        // Chunks are repeated as a whole later, and conversations and instructions are internal.
+        let is_shown = !matches!(
+            event,
+            Event::Agent(AgentEvent::Chunk { .. } | AgentEvent::Conversation { .. })
+                | Event::Run(RunEvent::Instructed { .. })
+        );
+        is_shown.then(|| Self { at: Timestamp::now(), span, event })
+    }
 }
 
 impl JsonSink {
@@ -31,15 +44,7 @@ impl JsonSink {
 
 impl Sink for JsonSink {
     fn on(&self, span: &SpanContext, event: &Event) {
-        // Chunks are repeated as a whole later, and conversations and instructions are internal.
-        if matches!(
-            event,
-            Event::Agent(AgentEvent::Chunk { .. } | AgentEvent::Conversation { .. })
-                | Event::Run(RunEvent::Instructed { .. })
-        ) {
-            return;
-        }
-        let line = JsonEventLine { at: Timestamp::now(), span, event };
+        let Some(line) = JsonEventLine::new(span, event) else { return };
         if let Ok(line) = self.console.redactor().json(&line) {
             self.console.json_line(&line);
         }

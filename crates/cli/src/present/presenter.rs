@@ -1,6 +1,7 @@
 //! The presenter: a sink that shows the events of a run to a person, at the chosen verbosity.
 
 use std::collections::HashMap;
+use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,10 +12,12 @@ use autonoe_core::outcome::SessionEnd;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use autonoe_report::{assurance, cost};
+use jiff::Timestamp;
 
 use super::activity::ActivityState;
 use super::console::{Console, MessageLevel};
 use super::messages;
+use super::time;
 use crate::stop::StopSignal;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +32,17 @@ pub enum Verbosity {
     Debug,
 }
 
+/// Whether lines begin with the time of their event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LineTimes {
+    OnTerminal,
+    Always,
+}
+
 pub struct Presenter {
+    times: LineTimes,
+    /// When the event happened that is being shown; `None` means now.
+    at: Mutex<Option<Timestamp>>,
     console: Arc<Console>,
     verbosity: Verbosity,
     stop: StopSignal,
@@ -42,8 +55,10 @@ pub struct Presenter {
 }
 
 impl Presenter {
-    pub fn new(console: Arc<Console>, verbosity: Verbosity, stop: StopSignal) -> Self {
+    pub fn new(console: Arc<Console>, verbosity: Verbosity, stop: StopSignal, times: LineTimes) -> Self {
         Self {
+            times,
+            at: Mutex::default(),
             console,
             verbosity,
             stop,
@@ -53,14 +68,29 @@ impl Presenter {
         }
     }
 
+    /// Shows an event of the past.
+    pub fn replay(&self, at: Timestamp, span: &SpanContext, event: &Event) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+        self.on(span, event);
+    }
+
     fn info(&self, text: &str) {
         self.print(MessageLevel::Info, text);
     }
 
     fn print(&self, level: MessageLevel, text: &str) {
         if self.verbosity != Verbosity::Quiet {
-            self.console.line(level, text);
+            self.line(level, text);
         }
+    }
+
+    /// Prints a line with its time.
+    fn line(&self, level: MessageLevel, text: &str) {
+        if self.times == LineTimes::OnTerminal && !io::stdout().is_terminal() {
+            return self.console.line(level, text);
+        }
+        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Timestamp::now);
+        self.console.timed_line(level, &time::time_of_day(at), text);
     }
 
     fn open_calls(&self) -> std::sync::MutexGuard<'_, HashMap<String, Option<String>>> {
@@ -79,11 +109,11 @@ impl Presenter {
     fn on_agent(&self, event: &AgentEvent) {
         match event {
             AgentEvent::Warning { message } | AgentEvent::HostRefused { message, .. } => {
-                self.console.line(MessageLevel::Warning, message);
+                self.line(MessageLevel::Warning, message);
             }
             AgentEvent::UserMessage { text } => self.info(&messages::user_message(text)),
             AgentEvent::Text { text } if self.verbosity == Verbosity::Verbose => {
-                self.console.line(MessageLevel::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
+                self.line(MessageLevel::Debug, &format!("  {}", text.trim().replace('\n', "\n  ")));
             }
             AgentEvent::ToolCall(call) => {
                 self.open_calls().insert(call.id.clone(), call.subject().map(str::to_owned));
@@ -91,7 +121,7 @@ impl Presenter {
                     return;
                 }
                 let line = messages::tool_line(call, self.console.redactor());
-                self.console.line(MessageLevel::Debug, &format!("    {line}"));
+                self.line(MessageLevel::Debug, &format!("    {line}"));
             }
             AgentEvent::ToolResult { id, name, content, denied_by, denied_reason, .. } => {
                 let subject = self.open_calls().remove(id).flatten();
@@ -154,29 +184,28 @@ impl Presenter {
                 let (level, line) = messages::landing(branch, commit, why.as_deref());
                 self.print(level, &line);
                 if !ci_files.is_empty() {
-                    self.console.line(MessageLevel::Warning, &messages::ci_files(ci_files));
+                    self.line(MessageLevel::Warning, &messages::ci_files(ci_files));
                 }
             }
             RunEvent::Disputed { path, message } => {
-                self.console.line(MessageLevel::Warning, &format!("Disputed: {path}: {message}"));
+                self.line(MessageLevel::Warning, &format!("Disputed: {path}: {message}"));
             }
             RunEvent::StepEnded { step, passed, message, next } => {
                 let (level, line) = messages::step_ended(step, *passed, message, next.as_deref());
                 self.print(level, &line);
             }
             RunEvent::Escalated { step, to, message } => {
-                self.console
-                    .line(MessageLevel::Warning, &format!("Step {step} escalates to {to}: {message}"));
+                self.line(MessageLevel::Warning, &format!("Step {step} escalates to {to}: {message}"));
             }
             RunEvent::BackendChanged { from, to, from_model, to_model, reason } => {
                 let (from, to) = (messages::agent(from, from_model), messages::agent(to, to_model));
                 let why = reason.replace('_', " ");
-                self.console.line(
+                self.line(
                     MessageLevel::Warning,
                     &format!("{from} cannot continue ({why}); switching to {to}."),
                 );
             }
-            RunEvent::Retrying { errors, max_retries, pause, message } => self.console.line(
+            RunEvent::Retrying { errors, max_retries, pause, message } => self.line(
                 MessageLevel::Warning,
                 &format!(
                     "Session error ({errors}/{}), next try in {}: {message}",
@@ -185,13 +214,15 @@ impl Presenter {
                 ),
             ),
             RunEvent::Outage { tries, pause, gives_up_at, message, .. } => {
-                self.console
-                    .line(MessageLevel::Warning, &messages::outage(*tries, *pause, *gives_up_at, message));
+                self.line(MessageLevel::Warning, &messages::outage(*tries, *pause, *gives_up_at, message));
             }
             RunEvent::Outcome(report) => {
                 self.console.end_activity();
-                self.info("");
-                self.info(&messages::overall(report, self.denied.load(Ordering::SeqCst)));
+                if self.verbosity != Verbosity::Quiet {
+                    self.console.line(MessageLevel::Info, "");
+                    let overall = messages::overall(report, self.denied.load(Ordering::SeqCst));
+                    self.console.line(MessageLevel::Info, &overall);
+                }
                 let (level, text, hint) = match self.stop.closed_output(&report.outcome) {
                     Some(why) => messages::output_closed(why),
                     None => messages::ending(&report.outcome),
@@ -209,10 +240,10 @@ impl Presenter {
             RunEvent::Waiting { .. } | RunEvent::Instructed { .. } => {}
             RunEvent::Notice { message } => {
                 if self.verbosity != Verbosity::Quiet {
-                    self.console.line(MessageLevel::Info, message);
+                    self.line(MessageLevel::Info, message);
                 }
             }
-            RunEvent::Warning { message } => self.console.line(MessageLevel::Warning, message),
+            RunEvent::Warning { message } => self.line(MessageLevel::Warning, message),
         }
     }
 }
@@ -230,7 +261,7 @@ impl Sink for Presenter {
             && let Event::Agent(event) = event
             && let Some(line) = messages::debug_line(event, self.console.redactor())
         {
-            self.console.line(MessageLevel::Debug, &format!("[debug] {line}"));
+            self.line(MessageLevel::Debug, &format!("[debug] {line}"));
         }
     }
 }
@@ -246,8 +277,8 @@ fn agent_activity(state: &mut ActivityState, event: &AgentEvent) {
         AgentEvent::ToolCall(call) => state.working(format!("Running {}...", call.name)),
         AgentEvent::ToolResult { .. } => state.tool_done(),
         AgentEvent::End { .. } => state.end(),
-        AgentEvent::Usage(_)
-        | AgentEvent::ModelCallStarted { .. }
+        AgentEvent::Usage(usage) => state.spent(usage.cost_usd.unwrap_or_default()),
+        AgentEvent::ModelCallStarted { .. }
         | AgentEvent::Chunk { .. }
         | AgentEvent::ModelCallEnded { .. }
         | AgentEvent::Conversation { .. }
@@ -260,7 +291,10 @@ fn agent_activity(state: &mut ActivityState, event: &AgentEvent) {
 
 fn run_activity(state: &mut ActivityState, event: &RunEvent) {
     match event {
-        RunEvent::SessionStarted { .. } => state.begin(),
+        RunEvent::RunStarted { cost_before_usd, max_cost_usd, max_sessions, .. } => {
+            state.begin_run(*cost_before_usd, *max_cost_usd, *max_sessions);
+        }
+        RunEvent::SessionStarted { number, deliverable, .. } => state.begin(*number, deliverable.as_deref()),
         RunEvent::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } => {
             state.waiting_for_quota(*remaining, *resets_at)
         }
@@ -269,7 +303,6 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
         }
         RunEvent::SessionEnded { .. } | RunEvent::Outcome(_) => state.end(),
         RunEvent::Instructed { .. }
-        | RunEvent::RunStarted { .. }
         | RunEvent::BackendChanged { .. }
         | RunEvent::StatusChanged(_)
         | RunEvent::UserMessage { .. }

@@ -9,6 +9,7 @@ use autonoe_report::{escape_controls, escape_json};
 use clap::builder::StyledStr;
 
 use super::messages;
+use super::wrap::{width, wrapped};
 use super::writer::{OutputStream, OutputWriter, stdout_fault};
 
 /// Prints a fault that ends the program: the error, then the hint.
@@ -73,6 +74,42 @@ pub fn print_ansi(text: &StyledStr) {
 /// Prints text that may contain what agents, repositories and models wrote.
 pub fn print(text: &str) {
     print_unchanged(&escape_controls(text));
+}
+
+/// Like [`print`]; on a terminal, tags at the beginning of lines are coloured and lines are broken between words.
+pub fn print_tagged(text: &str) {
+    let text = escape_controls(text);
+    let width = width(OutputStream::Out);
+    let lines = text.lines().flat_map(|line| match width {
+        Some(width) => wrapped(line, width),
+        None => vec![line.to_owned()],
+    });
+    let lines: String = lines.map(|line| format!("{}\n", coloured(&line))).collect();
+    print_unchanged(&lines);
+}
+
+/// A line with the tag at its beginning in colour.
+fn coloured(line: &str) -> String {
+    let tags = [
+        ("[PASS]", ::console::Color::Green),
+        ("[BLOCKED]", ::console::Color::Yellow),
+        ("[OK]", ::console::Color::Green),
+        ("[WARNING]", ::console::Color::Yellow),
+        ("[PROBLEM]", ::console::Color::Red),
+    ];
+    let found = tags.into_iter().find(|(tag, _)| line.starts_with(tag));
+    match found {
+        Some((tag, colour)) => {
+            format!("{}{}", ::console::Style::new().fg(colour).apply_to(tag), &line[tag.len()..])
+        }
+        None => line.to_owned(),
+    }
+}
+
+/// Clears a terminal; nothing elsewhere.
+pub fn clear_screen() {
+    // Ignored: the text is below the old one then.
+    let _ = ::console::Term::stdout().clear_screen();
 }
 
 /// Prints JSON, or lines of it.

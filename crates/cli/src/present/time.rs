@@ -8,6 +8,11 @@ pub fn local_time(at: Timestamp) -> String {
     format_in(at, TimeZone::system())
 }
 
+/// `09:00:00`, in the local time zone.
+pub fn time_of_day(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string()
+}
+
 /// `It resets Mon 16 Nov 09:00 CET (in 14 h 20 min).`
 pub fn reset(at: Timestamp) -> String {
     reset_sentence(at, Timestamp::now(), TimeZone::system())

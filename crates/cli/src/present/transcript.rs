@@ -9,9 +9,9 @@ use autonoe_core::redact::Redactor;
 use autonoe_report::{cost, one_line};
 use autonoe_store::journal::history::EventRow;
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 
 use super::messages::{checked, cut, status_line, tool_line, user_message};
+use super::time::time_of_day;
 
 /// Lines of a result that are shown, and characters of each.
 const RESULT_LINES: usize = 4;
@@ -140,8 +140,7 @@ fn folded(text: &str, limit: usize) -> Vec<String> {
 /// Eight characters.
 fn local_time_of_day(utc: &str) -> String {
     let at: Option<Timestamp> = utc.parse().ok();
-    let time = at.map(|at| at.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string());
-    format!("{:<8.8}", time.unwrap_or_default())
+    format!("{:<8.8}", at.map(time_of_day).unwrap_or_default())
 }
 
 #[cfg(test)]

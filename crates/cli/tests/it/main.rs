@@ -6,6 +6,7 @@
 mod acp;
 mod acp_requests;
 mod after_a_run;
+mod background;
 mod bad_checks;
 mod bad_input;
 mod binary;

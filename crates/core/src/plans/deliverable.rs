@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use super::nothing_created::nothing_created;
 use crate::agent::Instruction;
 use crate::check::Assurance;
-use crate::deliverable::Deliverable;
+use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::examiner::Examiner;
 use crate::fault::{Fault, FaultLayer};
 use crate::instruction::{Instructions, Phase, briefing};
@@ -151,8 +151,8 @@ impl Plan for DeliverablePlan {
         if let Some(briefing) = self.review.take() {
             return self.review_session(briefing).await;
         }
-        let (name, mut text) = match self.status.load().await? {
-            None => (Phase::Initializer, String::new()),
+        let (name, mut text, deliverable) = match self.status.load().await? {
+            None => (Phase::Initializer, String::new(), None),
             Some(status) => {
                 self.progress.start(settled(&status));
                 let tally = self.update(&status);
@@ -175,7 +175,8 @@ impl Plan for DeliverablePlan {
                     ));
                 }
                 let status = self.status.load().await?.unwrap_or(status);
-                (Phase::Coding, briefing(&status, None))
+                let open = status.active().find(|item| item.status == DeliverableStatus::Pending);
+                (Phase::Coding, briefing(&status, None), open.map(|item| item.id.clone()))
             }
         };
         if let Some(examiner) = &self.examiner
@@ -185,7 +186,8 @@ impl Plan for DeliverablePlan {
         }
         let briefing = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let text = self.instructions.resolve(name).await?;
-        Ok(NextAction::Session(Instruction::briefed(name, text, briefing).into()))
+        let instruction = Instruction { deliverable, ..Instruction::briefed(name, text, briefing) };
+        Ok(NextAction::Session(instruction.into()))
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {

@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 
 use crate::fake_collector::{CollectorBehavior, FakeCollector, attribute};
-use crate::sample_events::{self, TRACE, run, sample_run, show_session, timeout, usage};
+use crate::sample_events::{self, TRACE, run, run_started, sample_run, show_session, timeout, usage};
 
 /// Far more than a flush takes.
 pub const LIMIT: Duration = Duration::from_secs(20);
@@ -233,7 +233,7 @@ async fn a_configured_proxy_is_used() {
 async fn faults_become_error_types_and_open_calls_end_with_their_session() {
     let fake_collector = FakeCollector::start(Protocol::HttpProtobuf, CollectorBehavior::Accepts).await;
     export(fake_collector.settings(), |sink| {
-        sink.on(&run(), &RunEvent::RunStarted { command: "sync".into(), sessions_before: 0 }.into());
+        sink.on(&run(), &run_started("sync", 0).into());
         let failed = AgentEvent::ModelCallEnded { fault: Some(timeout()) };
         show_session(sink, 1, &[AgentEvent::ModelCallStarted { model: "gpt-9".into() }, failed]);
         let outcome = SessionEnd::ExecutionError { fault: timeout() };
@@ -305,7 +305,7 @@ async fn the_end_of_an_unknown_call_ends_no_span() {
 async fn open_spans_are_sent_at_shutdown() {
     let fake_collector = FakeCollector::start(Protocol::HttpProtobuf, CollectorBehavior::Accepts).await;
     export(fake_collector.settings(), |sink| {
-        sink.on(&run(), &RunEvent::RunStarted { command: "run".into(), sessions_before: 0 }.into());
+        sink.on(&run(), &run_started("run", 0).into());
         show_session(sink, 1, &[AgentEvent::ModelCallStarted { model: "m".into() }]);
     })
     .await;

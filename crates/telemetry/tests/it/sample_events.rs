@@ -36,7 +36,7 @@ pub fn show_session(sink: &dyn Sink, number: u32, events: &[AgentEvent]) {
 
 /// A run with one session: two model calls, a successful tool call and a denied one.
 pub fn sample_run(sink: &dyn Sink) {
-    sink.on(&run(), &RunEvent::RunStarted { command: "run".into(), sessions_before: 2 }.into());
+    sink.on(&run(), &run_started("run", 2).into());
     show_session(
         sink,
         3,
@@ -71,6 +71,7 @@ pub fn many_sessions(sink: &dyn Sink, count: u32) {
 
 pub fn started(number: u32) -> Event {
     RunEvent::SessionStarted {
+        deliverable: None,
         number,
         instruction: Phase::Coding,
         step: None,
@@ -125,4 +126,14 @@ pub fn tool_result(
     let ruling = denied_by
         .map_or(GateRuling::Allowed, |gate| GateRuling::Denied { gate: gate.into(), reason: content.into() });
     AgentEvent::tool_result(id, name, content, is_error, ruling)
+}
+
+pub fn run_started(command: &str, sessions_before: u32) -> RunEvent {
+    RunEvent::RunStarted {
+        command: command.to_owned(),
+        sessions_before,
+        cost_before_usd: Usd::ZERO,
+        max_cost_usd: None,
+        max_sessions: None,
+    }
 }

@@ -97,6 +97,7 @@ async fn the_evidence_keeps_the_builder_of_the_claim() {
     let examiner = fixture.prepared().await;
     let session = |backend: &str| {
         let started = RunEvent::SessionStarted {
+            deliverable: None,
             number: 1,
             instruction: Phase::Coding,
             step: None,

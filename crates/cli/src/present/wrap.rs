@@ -1,0 +1,50 @@
+//! Breaks lines between words where a terminal would break them anywhere.
+
+use std::io::{self, IsTerminal};
+
+use console::{Term, measure_text_width};
+
+use super::writer::OutputStream;
+
+/// Columns of the terminal that a stream goes to; `None` if it is not one.
+pub fn width(stream: OutputStream) -> Option<usize> {
+    let (is_terminal, term) = match stream {
+        OutputStream::Out => (io::stdout().is_terminal(), Term::stdout()),
+        OutputStream::Err => (io::stderr().is_terminal(), Term::stderr()),
+    };
+    is_terminal.then(|| usize::from(term.size().1))
+}
+
+/// The lines of a text, broken between words. Further lines of a paragraph are indented as far as it is itself, and two more.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let indent = paragraph.len() - paragraph.trim_start().len();
+        let mut line = " ".repeat(indent);
+        for (index, word) in paragraph.trim_start().split(' ').enumerate() {
+            if index > 0 && measure_text_width(&line) + 1 + measure_text_width(word) > width {
+                lines.push(std::mem::replace(&mut line, " ".repeat((indent + 2).min(width / 2))));
+            } else if index > 0 {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wrapped;
+
+    #[test]
+    fn text_is_broken_between_words() {
+        assert_eq!(wrapped("one two three", 80), ["one two three"]);
+        assert_eq!(wrapped("one two three", 8), ["one two", "  three"]);
+        assert_eq!(wrapped("  one two three", 9), ["  one two", "    three"]);
+        assert_eq!(wrapped("averylongword b", 5), ["averylongword", "  b"], "a word is never broken");
+        assert_eq!(wrapped("one\ntwo", 80), ["one", "two"]);
+        assert_eq!(wrapped("", 80), [""]);
+    }
+}

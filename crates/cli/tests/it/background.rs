@@ -1,0 +1,126 @@
+//! A run in the background: it outlives its terminal, is watched from others, and its events are kept.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use autonoe_scripted::ScriptedServer;
+
+use super::support::{CliTestProject, assert_no_processes_left, coding, model, until};
+
+/// Builds A when `go` exists, then B.
+fn two_sessions() -> ScriptedServer {
+    let first = r#"
+    [[conversation]]
+    name = "coding A"
+    when = ["one deliverable", "Open, in order of priority:\n- `A`"]
+      [[conversation.turn]]
+      text = "I wait."
+      call = [{ tool = "Bash", input = { command = "touch waiting; while [ ! -f go ]; do sleep 0.05; done" } }]
+      [[conversation.turn]]
+      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+      [[conversation.turn]]
+      text = "A is passed."
+    "#;
+    model(&[first, &coding("B", "passed")].concat())
+}
+
+fn detached(project: &CliTestProject, model: &ScriptedServer) -> Output {
+    let mut command = project.autonoe(Some(model));
+    command.args(["run", "--detach", "--in-place", "--backend", "native", "--session-delay", "0s"]);
+    command.output().expect("started")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned()
+}
+
+/// The number in `(process N)`.
+fn process_id(text: &str) -> i32 {
+    let number = text.split("(process ").nth(1).and_then(|rest| rest.split(')').next());
+    number.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("no process in {text}"))
+}
+
+fn watching(project: &CliTestProject, args: &[&str]) -> Command {
+    let mut command = project.autonoe(None);
+    command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn a_detached_run_is_watched_and_outlives_its_terminal() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    let model = two_sessions();
+    let output = detached(&project, &model);
+    let started = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{started}");
+    let process = process_id(&started);
+    until("the first session works", || project.agents_path("waiting").exists());
+    let pid = rustix::process::Pid::from_raw(process);
+    assert_eq!(
+        rustix::process::getsid(pid).expect("a session"),
+        pid.expect("a process"),
+        "no terminal can end it"
+    );
+    let watchers = [1, 2].map(|_| watching(&project, &["attach"]).spawn().expect("started"));
+    let logs = watching(&project, &["logs", "-f", "-v"]).spawn().expect("started");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    fs::write(project.agents_path("go"), "").expect("written");
+    for watcher in watchers {
+        let output = watcher.wait_with_output().expect("ended");
+        let screen = text(&output);
+        assert_eq!(output.status.code(), Some(0), "{screen}");
+        for line in
+            ["Session 1 started", "[PASS]", "Session 2 started", "All achievable deliverables passed."]
+        {
+            assert!(screen.contains(line), "no {line} in {screen}");
+        }
+    }
+    let followed = text(&logs.wait_with_output().expect("ended"));
+    assert!(followed.contains("> Bash touch waiting"), "{followed}");
+    let logs = text(&watching(&project, &["logs"]).output().expect("started"));
+    let first = logs.lines().next().unwrap_or_default();
+    assert!(first.as_bytes().get(2) == Some(&b':') && first.contains("Session 1 started"), "{logs}");
+    let output = watching(&project, &["attach"]).output().expect("started");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert_no_processes_left(&project);
+}
+
+#[test]
+fn a_detached_run_that_cannot_begin_says_why() {
+    let project = CliTestProject::empty();
+    let output = detached(&project, &two_sessions());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).contains("SPEC.md not found"), "{}", text(&output));
+    let output = watching(&project, &["logs"]).output().expect("started");
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    assert!(text(&output).contains("There is no log"), "{}", text(&output));
+}
+
+#[test]
+fn a_detached_run_whose_directory_is_removed_ends() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    let model = two_sessions();
+    let output = detached(&project, &model);
+    let process = process_id(&text(&output));
+    until("the first session works", || project.agents_path("waiting").exists());
+    let log = project.journal().parent().expect("the state directory").join("logs/1.jsonl");
+    fs::remove_dir_all(project.root()).expect("removed");
+    until("it ends", || !fs::exists(format!("/proc/{process}")).expect("/proc"));
+    let log = fs::read_to_string(log).expect("a log");
+    assert!(log.contains("was removed or replaced during the run"), "{log}");
+}
+
+#[test]
+fn a_run_in_the_background_can_be_stopped() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    let model = two_sessions();
+    detached(&project, &model);
+    until("the first session works", || project.agents_path("waiting").exists());
+    let watcher = watching(&project, &["attach"]).spawn().expect("started");
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let stopped = watching(&project, &["stop", "--now"]).output().expect("started");
+    assert!(text(&stopped).starts_with("Stopped."), "{}", text(&stopped));
+    let output = watcher.wait_with_output().expect("ended");
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    assert_no_processes_left(&project);
+}
