@@ -90,14 +90,13 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     }
     let path = directory.display();
     present::print(&format!(
-        "\nLook around:\n  \
-         git -C {path} log --stat             what was committed\n  \
-         cat {path}/.autonoe/status.json      the state of the deliverables\n  \
-         cat {path}/.autonoe/evidence/CLI-002.json   the commands, the commit and the output\n  \
-         autonoe verify -p {path}   rerun the checks on a fresh checkout\n  \
-         cat {path}/.autonoe-note.md          the hand-over note of the last session\n  \
-         autonoe status -p {path}\n  \
-         autonoe sessions list -p {path}\n"
+        "\nLook around: cd {path}\n  \
+         git log --stat           what was committed\n  \
+         autonoe status           the state of the deliverables\n  \
+         autonoe report --open    what was built, and how it was checked\n  \
+         autonoe verify           rerun the checks on a fresh checkout\n  \
+         autonoe sessions list    what the agents did\n  \
+         cat .autonoe-note.md     the hand-over note of the last session\n"
     ));
     Ok(code)
 }
