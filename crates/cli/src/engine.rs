@@ -2,8 +2,10 @@
 
 mod banner;
 mod control;
+mod estimate;
 mod job;
 mod next_steps;
+mod plan_announcer;
 mod request;
 mod resolve;
 mod setup;
@@ -11,6 +13,7 @@ pub mod status_setup;
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use autonoe_core::agent::Backend;
@@ -41,9 +44,11 @@ use autonoe_workflow::AgentResult;
 use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 
 use self::control::ControlWatch;
+pub use self::estimate::estimate;
 use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
 pub use self::next_steps::{DeliverableCost, cost_by_deliverable};
+use self::plan_announcer::PlanAnnouncer;
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 use self::status_setup::StatusSetup;
@@ -183,7 +188,15 @@ impl Screen {
             options,
         )
         .await?;
-        let sinks = self.sinks(&project, begun.run, telemetry.as_ref(), &builders);
+        let steering = control::steering(&project);
+        let announcer = PlanAnnouncer {
+            project: project.clone(),
+            console: Arc::clone(&self.console),
+            is_quiet: self.verbosity == Verbosity::Quiet,
+            approval: run.approve_plan.then(|| steering.clone()),
+            is_planning: AtomicBool::new(false),
+        };
+        let sinks = self.sinks(&project, begun.run, telemetry.as_ref(), &builders, announcer);
         let status = Arc::new(StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock)).await?);
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
@@ -289,7 +302,6 @@ impl Screen {
             ));
         };
         self.console.start();
-        let steering = control::steering(&project);
         let _control = self.watch_control(&project, &steering);
         let on_landing = |event: SiteEvent| sinks.emit(&span, landing_event(event));
         let mut landing_plan;
@@ -331,7 +343,11 @@ impl Screen {
             }
         }
         let result = plan.stop(&report.outcome);
-        if matches!(report.plan, PlanReport::Deliverables(_)) && self.verbosity != Verbosity::Quiet {
+        let has_worked = !matches!(report.outcome, RunOutcome::ConditionMet { .. });
+        if matches!(report.plan, PlanReport::Deliverables(_))
+            && has_worked
+            && self.verbosity != Verbosity::Quiet
+        {
             let lines = next_steps::next_steps(&project)?;
             lines.iter().for_each(|line| self.console.line(MessageLevel::Info, line));
         }
@@ -378,12 +394,13 @@ impl Screen {
         run: i64,
         telemetry: Option<&Telemetry>,
         builders: &Arc<CurrentBuilder>,
+        announcer: PlanAnnouncer,
     ) -> Sinks {
         let console = Arc::clone(&self.console);
         let presenter = Presenter::new(console, self.verbosity, self.stop.clone(), LineTimes::OnTerminal);
         let log = EventLog::create(&project.event_logs(), run, Arc::clone(&self.console));
         let mut sinks: Vec<Arc<dyn Sink>> =
-            vec![Arc::new(presenter), Arc::new(log), Arc::clone(builders) as _];
+            vec![Arc::new(presenter), Arc::new(announcer), Arc::new(log), Arc::clone(builders) as _];
         if self.json {
             sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }

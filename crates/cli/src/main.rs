@@ -82,6 +82,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
             Ok(exit::DONE)
         }
         Some(CliCommand::Run(args)) => commands::run::cmd_run(args, environment),
+        Some(CliCommand::Plan(args)) => commands::plan::cmd_plan(&args, &environment),
         Some(CliCommand::Sync(args)) => commands::sync::cmd_sync(args, environment),
         Some(CliCommand::Status(args)) => commands::status::cmd_status(&args, &environment),
         Some(CliCommand::Attach(args)) => commands::follow::cmd_attach(&args, &environment),

@@ -13,6 +13,7 @@ use crate::commands::init::InitArgs;
 use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
 use crate::commands::mcp::McpArgs;
+use crate::commands::plan::PlanArgs;
 use crate::commands::policy::PolicyArgs;
 use crate::commands::pr::PrArgs;
 use crate::commands::report::ReportArgs;
@@ -54,6 +55,9 @@ pub enum CliCommand {
     /// Build SPEC.md, session by session, until every achievable deliverable has passed
     #[command(after_help = EXIT_CODES)]
     Run(RunArgs),
+    /// Make the deliverables from SPEC.md and show them, without building anything
+    #[command(after_help = EXIT_CODES)]
+    Plan(PlanArgs),
     /// Update the deliverables to match SPEC.md and verify each against the code
     #[command(after_help = EXIT_CODES)]
     Sync(SyncArgs),

@@ -5,6 +5,7 @@ mod console;
 mod event_log;
 mod json;
 mod messages;
+mod plan_text;
 mod presenter;
 mod print;
 mod signal_notice;
@@ -17,6 +18,7 @@ pub use console::{Console, MessageLevel, OutputFormat};
 pub use event_log::{EventLog, EventLogReader, LoggedEvent, runs as logged_runs};
 pub use json::JsonSink;
 pub use messages::{beginning, ci_files, cut, debug_line, landing, left_out, status_tag};
+pub use plan_text::{CostEstimate, plan_text};
 pub use presenter::{LineTimes, Presenter, Verbosity};
 pub use print::{
     clear_screen, notice, print, print_ansi, print_json, print_tagged, print_unchanged, report_end,

@@ -72,6 +72,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         plan_model: run_args.spec.plan_model.as_deref(),
         resume: false,
         start_over: false,
+        approve_plan: false,
         allow_destructive: false,
         // The project is a shell script, so that nothing has to be installed. No profile allows `sh`.
         allow_commands: vec!["sh".to_owned()],

@@ -55,6 +55,10 @@ pub struct RunArgs {
     #[arg(long)]
     pub strict: bool,
 
+    /// Show the plan after the first session and build it only if you say yes
+    #[arg(long)]
+    pub approve_plan: bool,
+
     /// Agent that reviews, at the end, what no check covers: NAME or NAME:MODEL, different from the builder
     #[arg(long, value_name = "NAME")]
     pub verifier: Option<BackendWithModel>,
@@ -108,6 +112,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         plan_model: args.spec.plan_model.as_deref(),
         resume: args.spec.resume,
         start_over: args.spec.start_over,
+        approve_plan: args.approve_plan,
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,

@@ -29,6 +29,7 @@ pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
         plan_model: args.spec.plan_model.as_deref(),
         resume: args.spec.resume,
         start_over: args.spec.start_over,
+        approve_plan: false,
         allow_destructive: false,
         allow_commands: Vec::new(),
         no_sandbox: false,

@@ -35,6 +35,8 @@ pub enum RunJob<'a> {
         /// Reviews what no check covers, at the end.
         verifier: Option<&'a BackendWithModel>,
     },
+    /// `autonoe plan`.
+    Plan,
     /// `autonoe sync`.
     Sync,
     /// `autonoe agent run`.
@@ -65,7 +67,7 @@ impl RunJob<'_> {
     /// The mode whose configuration and policy apply.
     pub fn mode(&self) -> Mode {
         match self {
-            Self::Run { .. } | Self::Agent(_) => Mode::Run,
+            Self::Run { .. } | Self::Plan | Self::Agent(_) => Mode::Run,
             Self::Sync => Mode::Sync,
         }
     }
@@ -73,6 +75,7 @@ impl RunJob<'_> {
     pub fn title(&self) -> RunTitle {
         let (command, announcement, plans) = match self {
             Self::Run { .. } => ("run".to_owned(), "Starting coding agent session...".to_owned(), true),
+            Self::Plan => ("plan".to_owned(), "Planning...".to_owned(), true),
             Self::Sync => ("sync".to_owned(), "Starting sync mode...".to_owned(), true),
             Self::Agent(job) => {
                 let verb = if job.resumes { "Resuming" } else { "Starting" };
@@ -84,9 +87,11 @@ impl RunJob<'_> {
 
     /// Reads and validates SPEC.md, checks, instructions and status.
     pub fn prepare(self, project: &Project, start_over: bool) -> Result<PreparedJob, Fault> {
+        let only_plans = matches!(self, Self::Plan);
         let (mode, is_strict) = match self {
             Self::Agent(job) => return Ok(PreparedJob::Agent(job)),
             Self::Run { is_strict, .. } => (Mode::Run, is_strict),
+            Self::Plan => (Mode::Run, false),
             Self::Sync => (Mode::Sync, false),
         };
         let spec = project.read_spec()?;
@@ -107,6 +112,7 @@ impl RunJob<'_> {
             written,
             instructions,
             is_strict,
+            only_plans,
             is_over,
             other_project,
         }))
@@ -129,6 +135,7 @@ pub struct DeliverableJob {
     written: Vec<Check>,
     instructions: ProjectInstructions,
     is_strict: bool,
+    only_plans: bool,
     is_over: bool,
     other_project: Option<String>,
 }
@@ -270,6 +277,7 @@ impl PlanContext<'_> {
                     Mode::Run => {
                         let plan = DeliverablePlan::new(self.status, instructions)
                             .examined_by(Arc::clone(&examiner), job.is_strict);
+                        let plan = if job.only_plans { plan.only_planning() } else { plan };
                         Box::new(if is_reviewed { plan.with_review() } else { plan })
                     }
                     Mode::Sync => Box::new(SyncPlan::new(self.status, self.journal as _, instructions)),

@@ -14,6 +14,8 @@ pub struct RunRequest<'a> {
     pub resume: bool,
     /// Back up the existing deliverables and plan from scratch.
     pub start_over: bool,
+    /// Ask before the plan is built.
+    pub approve_plan: bool,
     /// Allow `rm` and `mv`.
     pub allow_destructive: bool,
     /// Allowed in addition to the profiles and the project's configuration.

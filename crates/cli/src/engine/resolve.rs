@@ -59,6 +59,8 @@ pub struct ResolvedRun {
     pub resume: Option<serde_json::Value>,
     /// Back up the existing deliverables and plan from scratch.
     pub start_over: bool,
+    /// Whether the user is asked before the plan is built.
+    pub approve_plan: bool,
     /// Socket on which deliverable tool calls are served.
     pub socket: PathBuf,
     pub telemetry: TelemetrySettings,
@@ -108,10 +110,10 @@ impl ResolvedRun {
         policy.readable.extend(create_outputs_dir(&project));
         // Agents may read what their project says about them, wherever they work.
         policy.readable.push(project.autonoe_dir());
-        let RunRequest { job, resume, start_over, warning, plan_model, site, .. } = request;
+        let RunRequest { job, resume, start_over, approve_plan, warning, plan_model, site, .. } = request;
         let verifier = match &job {
             RunJob::Run { verifier, .. } => *verifier,
-            RunJob::Sync | RunJob::Agent(_) => None,
+            RunJob::Plan | RunJob::Sync | RunJob::Agent(_) => None,
         };
         let is_strict = matches!(job, RunJob::Run { is_strict: true, .. });
         let job = job.prepare(&project, start_over)?;
@@ -220,6 +222,7 @@ impl ResolvedRun {
             workspace: hub.zip(site),
             resume,
             start_over,
+            approve_plan,
             socket,
             telemetry,
             secrets,

@@ -26,7 +26,7 @@ fn the_demo_builds_and_verifies_its_project() {
         "[BLOCKED] Publish the counts to the team's dashboard (NET-003)",
         "2/3 deliverables passed (1 blocked)",
         "All achievable deliverables passed. 2 passed: 2 verified, 0 claimed.",
-        ".autonoe/evidence/CLI-002.json",
+        "Blocked:\n  NET-003: TALLY_DASHBOARD_KEY is not set",
         "Look around",
     ] {
         assert!(stdout.contains(line), "{line:?} is missing in:\n{stdout}");

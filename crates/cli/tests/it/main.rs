@@ -41,6 +41,7 @@ mod oauth_server;
 mod outages;
 mod outcomes;
 mod plain_words;
+mod plan;
 mod policy;
 mod project_lock;
 mod quota;

@@ -24,6 +24,8 @@ pub struct DeliverablePlan {
     instructions: Arc<dyn Instructions>,
     examiner: Option<Arc<dyn Examiner>>,
     is_strict: bool,
+    /// Whether the run ends when there is a plan.
+    only_plans: bool,
     /// Review sessions left; `None` if no review was asked for.
     reviews_left: Option<u32>,
     /// Deliverables that have been reviewed.
@@ -44,6 +46,7 @@ impl DeliverablePlan {
             instructions,
             examiner: None,
             is_strict: false,
+            only_plans: false,
             reviews_left: None,
             reviewed: 0,
             review: None,
@@ -58,6 +61,12 @@ impl DeliverablePlan {
     #[must_use]
     pub fn examined_by(self, examiner: Arc<dyn Examiner>, is_strict: bool) -> Self {
         Self { examiner: Some(examiner), is_strict, ..self }
+    }
+
+    /// Ends the run when there is a plan.
+    #[must_use]
+    pub fn only_planning(self) -> Self {
+        Self { only_plans: true, ..self }
     }
 
     /// Adds a review by another agent at the end.
@@ -130,6 +139,15 @@ impl DeliverablePlan {
     }
 }
 
+/// Added to the instruction of a session whose files are thrown away.
+const ONLY_PLAN: &str = "## Only plan\n\nIn this session, create the deliverables with their checks and stop. Do not build, install or commit \
+                         anything: files of this session are not kept. The first session of the run lays the foundation.";
+
+/// The outcome of a run that only plans.
+fn planned(tally: Tally) -> RunOutcome {
+    RunOutcome::ConditionMet { reason: format!("the plan has {} deliverable(s).", tally.total) }
+}
+
 /// The outcome of a run with this tally, if it is over (seed 002 §3.4, priorities 2 and 3).
 pub fn run_ended(tally: Tally) -> Option<RunOutcome> {
     if tally.all_achievable_passed() {
@@ -156,6 +174,9 @@ impl Plan for DeliverablePlan {
             Some(status) => {
                 self.progress.start(settled(&status));
                 let tally = self.update(&status);
+                if self.only_plans && tally.total > 0 {
+                    return Ok(NextAction::Done(planned(tally)));
+                }
                 // A failed recheck needs a session now, not another recheck.
                 let recheck_failed = std::mem::take(&mut self.recheck_failed);
                 if !recheck_failed && let Some(outcome) = self.ended(tally).await? {
@@ -186,7 +207,10 @@ impl Plan for DeliverablePlan {
         }
         let briefing = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let text = self.instructions.resolve(name).await?;
-        let instruction = Instruction { deliverable, ..Instruction::briefed(name, text, briefing) };
+        let mut instruction = Instruction { deliverable, ..Instruction::briefed(name, text, briefing) };
+        if self.only_plans {
+            instruction = instruction.with_paragraph(ONLY_PLAN);
+        }
         Ok(NextAction::Session(instruction.into()))
     }
 
@@ -197,6 +221,9 @@ impl Plan for DeliverablePlan {
         let tally = self.update(&status);
         if finished.instruction.name == Phase::Review {
             self.count_review(&finished.outcome);
+        }
+        if self.only_plans && tally.total > 0 {
+            return Ok(PlanVerdict::Done(planned(tally)));
         }
         let advanced = self.progress.advanced(settled(&status), 2 * tally.total);
         Ok(match self.ended(tally).await? {

@@ -107,6 +107,7 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
         plan_model: None,
         resume: false,
         start_over: false,
+        approve_plan: false,
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
