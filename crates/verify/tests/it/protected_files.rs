@@ -131,3 +131,18 @@ async fn what_a_protected_link_leads_to_is_protected_too() {
     fixture.commit(&[("calc.sh", ADDS)]);
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
 }
+
+/// The checkouts of this test are below `/tmp`, which is the room's own there.
+#[tokio::test]
+async fn the_directories_above_a_test_with_an_absolute_path_cannot_be_replaced() {
+    let starts_first = "sh calc.sh version; sh \"$PWD/tests/large.sh\"\n";
+    let large = "[ \"$(sh calc.sh add 10 20)\" = 30 ] && echo all good\n";
+    let fixture =
+        VerifyFixture::with_files(TESTED, &[("tests/add.sh", starts_first), ("tests/large.sh", large)]);
+    let examiner = fixture.prepared().await;
+    let forges = "here=$PWD; above=$here\n\
+                  while [ \"$above\" != / ]; do above=$(dirname \"$above\"); mv \"$above\" \"$above.aside\" && break; done\n\
+                  mkdir -p \"$here/tests\" && echo 'echo all good' > \"$here/tests/large.sh\"\n";
+    fixture.commit(&[("calc.sh", &format!("exec > /dev/null 2>&1\n{forges}"))]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+}
