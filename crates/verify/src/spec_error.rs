@@ -17,6 +17,16 @@ pub(crate) enum SpecProblem {
     TooMany,
     #[error("the check is never closed")]
     NotClosed,
+    #[error("this block is never closed, and a check below is in it")]
+    BlockNotClosed,
+    #[error("this comment is never closed, and a check below is in it")]
+    CommentNotClosed,
+    #[error(
+        "this check is in the block that line {opened} opens; close that block, or open it with a longer fence"
+    )]
+    InsideBlock { opened: usize },
+    #[error("a check cannot have a backquote after its fence: no Markdown reader takes it for a block")]
+    BackquoteAfterFence,
     #[error(transparent)]
     Duration(#[from] DurationError),
     #[error("'{0}' is not a list of criterion numbers, such as 1,2")]
