@@ -76,12 +76,4 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
         layers: BOTH,
         why: "A deliverable is verified although most of its criteria have no check.",
     },
-    KnownGap {
-        scenarios: &[
-            "has a protected file with a name that is not UTF-8",
-            "has a protected file with a name that is not UTF-8, in the checkout",
-        ],
-        layers: BOTH,
-        why: "A protected file whose name is not UTF-8 cannot be accepted, so an honest run stays claimed.",
-    },
 ];

@@ -18,8 +18,8 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{
-    CheckBaseline, CheckRegistry, CheckState, Project, SqliteJournal, StatusStore, read_evidence,
-    write_evidence,
+    CheckBaseline, CheckRegistry, CheckState, Project, ProtectedPath, SqliteJournal, StatusStore,
+    read_evidence, write_evidence,
 };
 
 use crate::blocking::blocking;
@@ -240,7 +240,10 @@ impl ProjectExaminer {
         registry.save(&self.project)
     }
 
-    async fn differences(&self, registry: &CheckRegistry) -> Result<Vec<(String, Option<String>)>, Fault> {
+    async fn differences(
+        &self,
+        registry: &CheckRegistry,
+    ) -> Result<Vec<(ProtectedPath, Option<String>)>, Fault> {
         let (registry, root) = (registry.clone(), self.checkouts.root.clone());
         blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await
     }
@@ -265,7 +268,7 @@ impl ProjectExaminer {
                 "it differs from the accepted version, which checks use until you decide: \
                  `autonoe checks accept {path}` or `autonoe checks reject {path}`"
             );
-            self.emit(RunEvent::Disputed { path, message }).await?;
+            self.emit(RunEvent::Disputed { path: path.to_string(), message }).await?;
         }
         Ok(())
     }
@@ -273,7 +276,7 @@ impl ProjectExaminer {
     /// Protects the accepted files from now on.
     fn protect(&self, registry: &CheckRegistry) {
         let root = &self.checkouts.root;
-        let mut files: Vec<_> = registry.files.keys().map(|file| root.join(file)).collect();
+        let mut files: Vec<_> = registry.files.keys().map(|file| file.at(root)).collect();
         if self.written.iter().any(|check| check.origin == CheckOrigin::Spec) {
             files.push(root.join("SPEC.md"));
         }
@@ -403,7 +406,8 @@ fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance 
 /// Files that test runners read by themselves, and that were not there when the checks were new.
 fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String> {
     let known = registry.runner_files.clone().unwrap_or_default();
-    let is_new = |file: &String| !known.contains(file) && !registry.files.contains_key(file);
+    let is_new =
+        |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
     checkout.runner_files().into_iter().filter(is_new).collect()
 }
 

@@ -9,7 +9,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_store::{AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, sha256_hex};
+use autonoe_store::{
+    AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, ProtectedPath, sha256_hex,
+};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
@@ -25,22 +27,10 @@ fn matching<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
     cancel: &CancellationToken,
-) -> Result<BTreeSet<String>, Fault> {
-    // Names that are not UTF-8 cannot be accepted.
-    let found = matching_paths(root, globs, cancel)?
-        .into_iter()
-        .filter_map(|path| path.into_os_string().into_string().ok());
-    Ok(found.collect())
-}
-
-fn matching_paths<'a>(
-    root: &Path,
-    globs: impl IntoIterator<Item = &'a String>,
-    cancel: &CancellationToken,
-) -> Result<Vec<PathBuf>, Fault> {
+) -> Result<BTreeSet<ProtectedPath>, Fault> {
     let globs: Vec<&String> = globs.into_iter().collect();
     let set = glob_set(globs.iter().copied())?;
-    let mut found = Vec::new();
+    let mut found = BTreeSet::new();
     if set.is_empty() {
         return Ok(found);
     }
@@ -74,7 +64,7 @@ fn matching_paths<'a>(
             continue;
         };
         if set.is_match(path) {
-            found.push(path.to_owned());
+            found.insert(ProtectedPath::new(path));
         }
         if found.len() > MAX_FILES {
             let message = format!("The `protect` globs match more than {MAX_FILES} files.");
@@ -136,23 +126,19 @@ pub(crate) fn freeze(
         if !registry.globs.insert(glob.clone()) {
             continue;
         }
-        let files = matching_paths(root, [glob], cancel)?;
+        let files = matching(root, [glob], cancel)?;
         if files.is_empty() {
             registry.globs.remove(glob);
             missing.push(glob.clone());
         }
         for file in files {
-            let Some(name) = file.to_str() else {
-                missing.push(format!("{} (its name is not UTF-8; rename it)", file.display()));
-                continue;
-            };
-            if registry.files.contains_key(name) {
+            if registry.files.contains_key(&file) {
                 continue;
             }
-            match registry.accept(project, root, name, now) {
-                Ok(()) => accept_target(registry, project, root, name, now)?,
+            match registry.accept(project, root, &file, now) {
+                Ok(()) => accept_target(registry, project, root, &file, now)?,
                 Err(AcceptError::Unreadable(error)) => {
-                    missing.push(format!("{name} ({error}; {})", error.advice()));
+                    missing.push(format!("{file} ({error}; {})", error.advice()));
                 }
                 Err(AcceptError::Fault(fault)) => return Err(fault),
             }
@@ -166,21 +152,19 @@ fn accept_target(
     registry: &mut CheckRegistry,
     project: &Project,
     root: &Path,
-    name: &str,
+    file: &ProtectedPath,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let is_link = registry.files.get(name).is_some_and(|accepted| accepted.link);
+    let is_link = registry.files.get(file).is_some_and(|accepted| accepted.link);
     let (true, Ok(root)) = (is_link, root.canonicalize()) else {
         return Ok(());
     };
-    let target = root.join(name).canonicalize().ok();
-    let target = target.as_deref().and_then(|target| target.strip_prefix(&root).ok()?.to_str());
-    let Some(target) =
-        target.filter(|target| root.join(target).is_file() && !registry.files.contains_key(*target))
-    else {
+    let target = file.at(&root).canonicalize().ok().filter(|target| target.is_file());
+    let target = target.and_then(|target| Some(ProtectedPath::new(target.strip_prefix(&root).ok()?)));
+    let Some(target) = target.filter(|target| !registry.files.contains_key(target)) else {
         return Ok(());
     };
-    match registry.accept(project, &root, target, now) {
+    match registry.accept(project, &root, &target, now) {
         Err(AcceptError::Fault(fault)) => Err(fault),
         Ok(()) | Err(AcceptError::Unreadable(_)) => Ok(()),
     }
@@ -192,7 +176,7 @@ pub(crate) fn differences(
     registry: &CheckRegistry,
     root: &Path,
     cancel: &CancellationToken,
-) -> Result<Vec<(String, Option<String>)>, Fault> {
+) -> Result<Vec<(ProtectedPath, Option<String>)>, Fault> {
     let found = matching(root, &registry.globs, cancel)?;
     let all = found.iter().chain(registry.files.keys()).collect::<BTreeSet<_>>();
     let differing = all.into_iter().filter_map(|file| {
@@ -200,7 +184,7 @@ pub(crate) fn differences(
         let current = CurrentFile::read(root, file).ok();
         let is_same = match (&current, registry.files.get(file)) {
             (Some(current), Some(accepted)) => current.is(accepted),
-            (None, None) => fs::symlink_metadata(root.join(file)).is_err(),
+            (None, None) => fs::symlink_metadata(file.at(root)).is_err(),
             (Some(_), None) | (None, Some(_)) => false,
         };
         (!is_same).then(|| (file.clone(), current.map(|current| sha256_hex(&current.content))))
@@ -211,9 +195,9 @@ pub(crate) fn differences(
 /// Records what differs in the working tree. Returns the files that did not differ before.
 pub(crate) fn record_disputes(
     registry: &mut CheckRegistry,
-    differing: Vec<(String, Option<String>)>,
+    differing: Vec<(ProtectedPath, Option<String>)>,
     now: Timestamp,
-) -> Vec<String> {
+) -> Vec<ProtectedPath> {
     let before = std::mem::take(&mut registry.disputes);
     let mut new = Vec::new();
     for (file, sha256) in differing {
@@ -230,11 +214,13 @@ pub(crate) fn record_disputes(
 /// Accepted files that are not as they were restored, in a tree where nothing runs any more.
 pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Vec<String> {
     let (root, files) = (root.to_owned(), registry.files.clone());
-    let is_same = move |file: &str, accepted: &AcceptedFile| {
+    let is_same = move |file: &ProtectedPath, accepted: &AcceptedFile| {
         CurrentFile::read(&root, file).is_ok_and(|current| current.is(accepted))
     };
-    let changed =
-        files.into_iter().filter(move |(file, accepted)| !is_same(file, accepted)).map(|(file, _)| file);
+    let changed = files
+        .into_iter()
+        .filter(move |(file, accepted)| !is_same(file, accepted))
+        .map(|(file, _)| file.to_string());
     blocking(move |_| changed.collect()).await
 }
 
@@ -255,14 +241,13 @@ fn restore(
     tree: &Path,
     cancel: &CancellationToken,
 ) -> Result<(), Fault> {
-    let wrong = |file: &str, error: &io::Error| {
+    let wrong = |file: &ProtectedPath, error: &io::Error| {
         let message = format!("{file} cannot be restored in the checkout: {error}.");
         Fault::transient(FaultLayer::System, "oracle", message)
     };
-    for file in matching_paths(tree, &registry.globs, cancel)? {
-        if file.to_str().is_none_or(|file| !registry.files.contains_key(file)) {
-            fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file.to_string_lossy(), &error))?;
-        }
+    let found = matching(tree, &registry.globs, cancel)?;
+    for file in found.iter().filter(|file| !registry.files.contains_key(file)) {
+        fs::remove_file(file.at(tree)).map_err(|error| wrong(file, &error))?;
     }
     for (file, accepted) in &registry.files {
         let content = registry.content(project, accepted)?;
@@ -274,12 +259,12 @@ fn restore(
 /// Replaces whatever exists at the path.
 pub(crate) fn write_within(
     tree: &Path,
-    file: &str,
+    file: &ProtectedPath,
     content: &[u8],
     accepted: &AcceptedFile,
 ) -> io::Result<()> {
-    let path = tree.join(file);
-    directory_within(tree, Path::new(file).parent().unwrap_or(Path::new("")))?;
+    let path = file.at(tree);
+    directory_within(tree, file.as_path().parent().unwrap_or(Path::new("")))?;
     match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path)?,
         Ok(_) => fs::remove_file(&path)?,

@@ -1,11 +1,14 @@
 //! Files that checks rely on: accepted before the work, restored before each check, disputed when they change.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use autonoe_core::check::Assurance;
 use autonoe_core::examiner::Examiner;
 use autonoe_store::CheckRegistry;
+use autonoe_verify::reject;
 
 use super::fixture::{ADDS, PRINTS_FIVE, TEST, TESTED, VerifyFixture};
 
@@ -145,4 +148,27 @@ async fn the_directories_above_a_test_with_an_absolute_path_cannot_be_replaced()
                   mkdir -p \"$here/tests\" && echo 'echo all good' > \"$here/tests/large.sh\"\n";
     fixture.commit(&[("calc.sh", &format!("exec > /dev/null 2>&1\n{forges}"))]);
     examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_utf_8_is_accepted_and_disputed_like_any_other() {
+    let loads = "for part in tests/part*; do . \"./$part\"; done\n";
+    let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", loads)]);
+    let part = fixture.root().join(OsStr::from_bytes(b"tests/part\xff"));
+    fs::write(&part, TEST).unwrap();
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+
+    let overwrites = "for part in tests/part*; do echo 'echo all good' > \"$part\"; done; echo 4\n";
+    fixture.commit(&[("calc.sh", overwrites)]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+
+    fs::write(&part, WEAK).unwrap();
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass", r"tests/part\xff"]).await;
+    assert_eq!(examiner.disputed(), [r"tests/part\xff"]);
+    reject(&fixture.project, &[], r"tests/part\xff").unwrap();
+    assert_eq!(fs::read_to_string(&part).unwrap(), TEST);
 }
