@@ -191,7 +191,7 @@ impl CheckRegistry {
         atomic::write(&path, text.as_bytes()).map_err(|error| write_fault(&path, &error))
     }
 
-    /// Accepts the current content of a file below `root` and stores a copy.
+    /// Accepts the current content of a file of the project at `root` and stores a copy.
     pub fn accept(
         &mut self,
         project: &Project,
@@ -241,14 +241,14 @@ pub struct CurrentFile {
 }
 
 impl CurrentFile {
-    /// Reads a file below `root`. Links are read, not followed.
+    /// Reads a file of the project at `root`. Links are read, not followed.
     pub fn read(root: &Path, file: &ProtectedPath) -> Result<Self, ReadError> {
-        let path = file.as_path();
-        if let Some(target) = link_beneath(root, path)? {
+        let (top, path) = file.within(root);
+        if let Some(target) = link_beneath(top, path)? {
             let content = target.into_os_string().into_encoded_bytes();
             return Ok(Self { content, executable: false, link: true });
         }
-        let opened = open_beneath(root, path)?;
+        let opened = open_beneath(top, path)?;
         let executable = is_executable(&opened.metadata()?);
         Ok(Self { content: read_opened(&opened, MAX_FILE_BYTES)?, executable, link: false })
     }

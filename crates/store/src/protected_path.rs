@@ -1,13 +1,13 @@
-//! The path of a protected file in a project. Git allows any bytes in names, JSON and messages do not.
+//! The path of a protected file. Git allows any bytes in names, JSON and messages do not.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A path below the project's directory. As text, a byte that is not UTF-8 is `\xff`, so that it can be stored, shown and typed; reading the
+/// A path relative to the project's directory; for a file beside it in the same repository, it begins with `..`. As text, a byte that is not UTF-8 is `\xff`, so that it can be stored, shown and typed; reading the
 /// text gives the same path again.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
@@ -18,13 +18,29 @@ impl ProtectedPath {
         Self(path.into())
     }
 
-    pub fn as_path(&self) -> &Path {
-        &self.0
+    /// The path of the file `file`, if the project is at `root`; both are absolute.
+    pub fn of(root: &Path, file: &Path) -> Self {
+        let relative = root.ancestors().enumerate().find_map(|(up, above)| {
+            let below = file.strip_prefix(above).ok()?;
+            Some(std::iter::repeat_n("..", up).collect::<PathBuf>().join(below))
+        });
+        Self(relative.unwrap_or_else(|| file.to_owned()))
+    }
+
+    /// The directory at or above `root` that contains the file, and the path in it, without `..`.
+    pub fn within<'a>(&'a self, root: &'a Path) -> (&'a Path, &'a Path) {
+        let (mut top, mut below) = (root, self.0.components());
+        while below.clone().next() == Some(Component::ParentDir) {
+            below.next();
+            top = top.parent().unwrap_or(top);
+        }
+        (top, below.as_path())
     }
 
     /// Where the file is if the project is at `root`.
     pub fn at(&self, root: &Path) -> PathBuf {
-        root.join(&self.0)
+        let (top, below) = self.within(root);
+        top.join(below)
     }
 }
 
@@ -87,8 +103,22 @@ mod tests {
     use std::collections::BTreeMap;
     use std::ffi::OsString;
     use std::os::unix::ffi::OsStringExt;
+    use std::path::Path;
 
     use super::ProtectedPath;
+
+    #[test]
+    fn a_file_may_be_beside_the_project() {
+        let root = Path::new("/repository/services/calc");
+        for (file, text) in [
+            ("/repository/services/calc/tests/a", "tests/a"),
+            ("/repository/services/a", "../a"),
+            ("/repository/shared/tests/a", "../../shared/tests/a"),
+        ] {
+            let path = ProtectedPath::of(root, Path::new(file));
+            assert_eq!((path.to_string().as_str(), path.at(root)), (text, file.into()));
+        }
+    }
 
     #[test]
     fn every_name_is_text_that_reads_back_as_the_same_name() {

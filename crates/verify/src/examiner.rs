@@ -34,6 +34,7 @@ use crate::current_builder::CurrentBuilder;
 use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
 use crate::no_commit::NoCommit;
 use crate::oracles;
+use crate::protect_pattern::find_pattern_problem;
 use crate::review;
 use crate::written_changes::{self, describe_change};
 
@@ -480,6 +481,7 @@ impl Examiner for ProjectExaminer {
                 Proposal::New(mut check) => {
                     check.origin = CheckOrigin::Proposed;
                     find_problem(&check).map_err(refuse)?;
+                    find_pattern_problem(&check, self.project.root()).map_err(refuse)?;
                     let words = |check: &Check| -> Vec<String> {
                         check.command.split_whitespace().map(str::to_owned).collect()
                     };

@@ -1,6 +1,6 @@
 //! Protected files: found by globs, stored in their accepted version, restored before checks run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -18,36 +18,50 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
+use crate::protect_pattern::{PatternProblem, ProtectPattern};
 
 /// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
 
-/// Paths below `root` that match one of the globs. Links are listed, not followed.
+/// Files that match one of the globs of the project at `root`. Links are listed, not followed.
 fn matching<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
     cancel: &CancellationToken,
 ) -> Result<BTreeSet<ProtectedPath>, Fault> {
-    let globs: Vec<&String> = globs.into_iter().collect();
-    let set = glob_set(globs.iter().copied())?;
-    let mut found = BTreeSet::new();
-    if set.is_empty() {
-        return Ok(found);
+    let mut by_top: BTreeMap<usize, Vec<ProtectPattern>> = BTreeMap::new();
+    for glob in globs {
+        let pattern = ProtectPattern::parse(glob).map_err(|problem| wrong_pattern(&problem))?;
+        by_top.entry(pattern.up).or_default().push(pattern);
     }
-    let is_ours = |name: &OsStr| name == ".git" || name == ".autonoe";
+    let mut found = BTreeSet::new();
+    for (up, patterns) in by_top {
+        if let Some(top) = root.ancestors().nth(up) {
+            search(root, top, &patterns, &mut found, cancel)?;
+        }
+    }
+    Ok(found)
+}
+
+/// `top`: where the patterns begin.
+fn search(
+    root: &Path,
+    top: &Path,
+    patterns: &[ProtectPattern],
+    found: &mut BTreeSet<ProtectedPath>,
+    cancel: &CancellationToken,
+) -> Result<(), Fault> {
+    let set = glob_set(patterns).map_err(|error| wrong_pattern(&error.into()))?;
     // Skips directories that no glob can match, since a project may be large.
-    let prefixes: Vec<PathBuf> = globs.iter().map(|glob| literal_prefix(glob)).collect();
-    let top = root.to_owned();
-    let may_contain = move |path: &Path| {
-        let path = path.strip_prefix(&top).unwrap_or(path);
-        prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix))
-    };
-    let walk = WalkBuilder::new(root)
+    let prefixes: Vec<PathBuf> =
+        patterns.iter().map(|pattern| top.join(pattern.literal_prefix().collect::<PathBuf>())).collect();
+    let may_contain =
+        move |path: &Path| prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix));
+    let ours = [root.join(".git"), root.join(".autonoe"), top.join(".git")];
+    let walk = WalkBuilder::new(top)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(move |entry| {
-            may_contain(entry.path()) && (entry.depth() != 1 || !is_ours(entry.file_name()))
-        })
+        .filter_entry(move |entry| may_contain(entry.path()) && ours.iter().all(|path| path != entry.path()))
         .build();
     for entry in walk.filter_map(Result::ok) {
         if cancel.is_cancelled() {
@@ -60,11 +74,8 @@ fn matching<'a>(
         if entry.file_type().is_none_or(|kind| kind.is_dir()) {
             continue;
         }
-        let Ok(path) = entry.path().strip_prefix(root) else {
-            continue;
-        };
-        if set.is_match(path) {
-            found.insert(ProtectedPath::new(path));
+        if entry.path().strip_prefix(top).is_ok_and(|path| set.is_match(path)) {
+            found.insert(ProtectedPath::of(root, entry.path()));
         }
         if found.len() > MAX_FILES {
             let message = format!("The `protect` globs match more than {MAX_FILES} files.");
@@ -72,43 +83,29 @@ fn matching<'a>(
                 .hint("Let `protect` match the tests and their helpers, not build output."));
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-/// Directories of which globs protect everything.
-pub(crate) fn protected_directories(globs: &BTreeSet<String>) -> impl Iterator<Item = &str> {
-    let is_wild = |path: &str| path.contains(['*', '?', '[', '{', '\\']);
-    globs.iter().filter_map(move |glob| {
-        let glob = glob.strip_prefix("./").unwrap_or(glob).trim_end_matches('/');
-        let path = glob.strip_suffix("/**").unwrap_or(glob);
-        (!path.is_empty() && !is_wild(path)).then_some(path)
-    })
+/// Directories of which globs protect everything, in the project at `root`.
+pub(crate) fn protected_directories(globs: &BTreeSet<String>, root: &Path) -> Vec<PathBuf> {
+    let patterns = globs.iter().filter_map(|glob| ProtectPattern::parse(glob).ok());
+    let paths = patterns.filter_map(|pattern| Some(pattern.whole_path()?.at(root)));
+    paths.filter(|path| path.is_dir() && !path.is_symlink()).collect()
 }
 
-/// The part of a glob before its first wildcard.
-fn literal_prefix(glob: &str) -> PathBuf {
-    let glob = glob.strip_prefix("./").unwrap_or(glob);
-    let is_wild = |part: &&str| part.contains(['*', '?', '[', '{', '\\']);
-    glob.split('/').take_while(|part| !is_wild(part)).collect()
+fn wrong_pattern(problem: &PatternProblem) -> Fault {
+    Fault::permanent(FaultLayer::Config, "oracle", format!("A check cannot be used: {problem}."))
 }
 
-fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, Fault> {
+fn glob_set(patterns: &[ProtectPattern]) -> Result<GlobSet, globset::Error> {
     let mut set = GlobSetBuilder::new();
-    let wrong = |error: globset::Error| {
-        Fault::permanent(
-            FaultLayer::Config,
-            "oracle",
-            format!("A check has an invalid glob in `protect`: {error}."),
-        )
-    };
-    for glob in globs {
-        let glob = glob.strip_prefix("./").unwrap_or(glob);
-        set.add(GlobBuilder::new(glob).literal_separator(true).build().map_err(wrong)?);
+    for ProtectPattern { glob, .. } in patterns {
         // A directory includes everything in it.
-        let inside = format!("{}/**", glob.trim_end_matches('/'));
-        set.add(GlobBuilder::new(&inside).literal_separator(true).build().map_err(wrong)?);
+        for glob in [glob.clone(), format!("{glob}/**")] {
+            set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
+        }
     }
-    set.build().map_err(wrong)
+    set.build()
 }
 
 /// Accepts the files of new globs in `root`, a clean checkout or what the user decided about. Returns what is missing: globs that match
@@ -159,8 +156,10 @@ fn accept_target(
     let (true, Ok(root)) = (is_link, root.canonicalize()) else {
         return Ok(());
     };
-    let target = file.at(&root).canonicalize().ok().filter(|target| target.is_file());
-    let target = target.and_then(|target| Some(ProtectedPath::new(target.strip_prefix(&root).ok()?)));
+    let (top, _) = file.within(&root);
+    let target = file.at(&root).canonicalize().ok();
+    let target = target.filter(|target| target.is_file() && target.starts_with(top));
+    let target = target.map(|target| ProtectedPath::of(&root, &target));
     let Some(target) = target.filter(|target| !registry.files.contains_key(target)) else {
         return Ok(());
     };
@@ -263,8 +262,9 @@ pub(crate) fn write_within(
     content: &[u8],
     accepted: &AcceptedFile,
 ) -> io::Result<()> {
-    let path = file.at(tree);
-    directory_within(tree, file.as_path().parent().unwrap_or(Path::new("")))?;
+    let (top, below) = file.within(tree);
+    let path = top.join(below);
+    directory_within(top, below.parent().unwrap_or(Path::new("")))?;
     match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path)?,
         Ok(_) => fs::remove_file(&path)?,

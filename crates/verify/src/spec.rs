@@ -24,6 +24,7 @@ use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
 use autonoe_core::duration;
 
 use crate::check_limit::MAX_CHECKS;
+use crate::protect_pattern::ProtectPattern;
 use crate::spec_error::{SpecError, SpecProblem};
 use markdown::{CheckBlockText, SpecPart};
 
@@ -179,7 +180,12 @@ impl CheckBlock {
             match word.split_once('=') {
                 Some(("name", name)) => options.name = name.to_owned(),
                 Some(("time", time)) => options.time_limit = duration::parse(time)?,
-                Some(("protect", globs)) => options.protect.extend(globs.split(',').map(str::to_owned)),
+                Some(("protect", globs)) => {
+                    for glob in globs.split(',') {
+                        ProtectPattern::parse(glob)?;
+                        options.protect.push(glob.to_owned());
+                    }
+                }
                 Some(("criteria", numbers)) => {
                     let read = numbers.split(',').map(|number| number.parse().ok().filter(|n| *n > 0));
                     options.criteria = read

@@ -3,6 +3,7 @@
 use autonoe_core::duration::DurationError;
 
 use crate::check_limit::too_many;
+use crate::protect_pattern::PatternProblem;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("SPEC.md, line {line}: {problem}")]
@@ -29,6 +30,8 @@ pub(crate) enum SpecProblem {
     BackquoteAfterFence,
     #[error(transparent)]
     Duration(#[from] DurationError),
+    #[error(transparent)]
+    Protect(#[from] PatternProblem),
     #[error("'{0}' is not a list of criterion numbers, such as 1,2")]
     Criteria(String),
     #[error("unknown check option '{0}'; the options are name, time, criteria, protect and network")]

@@ -47,6 +47,7 @@ fn errors_name_the_line() {
         ("```check time=soon\n$ x\n```\n", "line 1: 'soon' is not a duration"),
         ("```check tme=3s\n$ x\n```\n", "line 1: unknown check option 'tme'"),
         ("```check criteria=0\n$ x\n```\n", "line 1: '0' is not a list of criterion numbers"),
+        ("```check protect=a,/etc\n$ x\n```\n", "line 1: `protect` has the absolute path '/etc'"),
         ("```check A B\n$ x\n```\n", "line 1: unexpected word 'B'"),
         ("```check\n$ x\n? many\n```\n", "line 3: expected an exit code after `?`"),
         ("> ```check\n> $ x\n\n> more\n", "line 1: the check is never closed"),

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use autonoe_core::check::Assurance;
 use autonoe_core::examiner::Examiner;
 use autonoe_store::CheckRegistry;
-use autonoe_verify::reject;
+use autonoe_verify::{reject, written_checks};
 
 use super::fixture::{ADDS, PRINTS_FIVE, TEST, TESTED, VerifyFixture};
 
@@ -171,4 +171,46 @@ async fn a_name_that_is_not_utf_8_is_accepted_and_disputed_like_any_other() {
     assert_eq!(examiner.disputed(), [r"tests/part\xff"]);
     reject(&fixture.project, &[], r"tests/part\xff").unwrap();
     assert_eq!(fs::read_to_string(&part).unwrap(), TEST);
+}
+
+#[tokio::test]
+async fn files_beside_the_project_in_its_repository_are_protected() {
+    let spec = "# Calc\n\n```check A protect=../shared/**\n$ sh ../shared/add.sh\nall good\n```\n";
+    let fixture = VerifyFixture::without_repository(spec);
+    let top = fixture.root().parent().unwrap().to_owned();
+    let test = top.join("shared/add.sh");
+    fs::create_dir(top.join("shared")).unwrap();
+    fs::write(&test, TEST).unwrap();
+    fixture.git_in(&top, &["init", "-q", "-b", "main", "."]);
+    fixture.git_in(&top, &["add", "shared"]);
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    assert_eq!(*examiner.protected.read().unwrap(), [test.clone(), fixture.path("SPEC.md")]);
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+
+    for program in [
+        "echo 'echo all good' > ../shared/add.sh; echo 4\n",
+        "mv ../shared ../aside; mkdir ../shared; echo 'echo all good' > ../shared/add.sh; echo 4\n",
+    ] {
+        fixture.commit(&[("calc.sh", program)]);
+        examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+    }
+
+    fs::write(&test, WEAK).unwrap();
+    fs::write(top.join("shared/more.sh"), WEAK).unwrap();
+    fixture.git_in(&top, &["add", "shared"]);
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass", "../shared/add.sh"]).await;
+    assert_eq!(examiner.disputed(), ["../shared/add.sh", "../shared/more.sh"]);
+    reject(&fixture.project, &[], "../shared/add.sh").unwrap();
+    assert_eq!(fs::read_to_string(&test).unwrap(), TEST);
+}
+
+#[tokio::test]
+async fn a_pattern_that_leaves_the_repository_is_refused() {
+    let spec = "# Calc\n\n```check A name=sums protect=../shared/**\n$ sh ../shared/add.sh\n```\n";
+    let fixture = VerifyFixture::new(spec);
+    let fault = written_checks(&fixture.project, spec).unwrap_err().to_string();
+    assert!(fault.contains("check 'sums'") && fault.contains("outside the repository"), "{fault}");
 }
