@@ -9,6 +9,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{UntrustedDir, Visibility};
 use autonoe_store::{
     AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, ProtectedPath, sha256_hex,
 };
@@ -264,7 +265,7 @@ pub(crate) fn write_within(
 ) -> io::Result<()> {
     let (top, below) = file.within(tree);
     let path = top.join(below);
-    directory_within(top, below.parent().unwrap_or(Path::new("")))?;
+    UntrustedDir::open(top)?.create(below.parent().unwrap_or(Path::new("")), Visibility::Everyone)?;
     match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path)?,
         Ok(_) => fs::remove_file(&path)?,
@@ -275,20 +276,4 @@ pub(crate) fn write_within(
     }
     fs::write(&path, content)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(if accepted.executable { 0o755 } else { 0o644 }))
-}
-
-/// The directory with this path below `tree`. Anything else on the way, especially a link, is replaced by a
-/// directory.
-pub(crate) fn directory_within(tree: &Path, path: &Path) -> io::Result<PathBuf> {
-    let mut directory = PathBuf::from(tree);
-    for component in path.components() {
-        directory.push(component);
-        match fs::symlink_metadata(&directory) {
-            Ok(metadata) if metadata.is_dir() => continue,
-            Ok(_) => fs::remove_file(&directory)?,
-            Err(_) => {}
-        }
-        fs::create_dir(&directory)?;
-    }
-    Ok(directory)
 }
