@@ -163,9 +163,10 @@ impl DeliverableService {
         let (change, _) = self
             .status
             .change(Box::new(|status, _| {
-                let change = status.set_status(&deliverable_id, wanted)?;
+                let mut change = status.set_status(&deliverable_id, wanted)?;
                 if let Some(finding) = finding {
                     status.set_finding(&deliverable_id, finding)?;
+                    change.assurance = status.find(&deliverable_id).and_then(Deliverable::assurance_words);
                 }
                 Ok((change.clone(), vec![change]))
             }))

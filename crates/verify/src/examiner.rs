@@ -31,7 +31,9 @@ use crate::checkout::{Checkout, CheckoutFactory};
 use crate::checks::{all_checks, check_key, checks_of, is_vacuous, of_project, why_not_counted};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
-use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
+use crate::evidence::{
+    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, unchecked, versions,
+};
 use crate::no_commit::NoCommit;
 use crate::oracles;
 use crate::protect_pattern::find_pattern_problem;
@@ -174,6 +176,7 @@ impl ProjectExaminer {
             at,
             checks_by: author(&results.evidence),
             partial_layer: partial_layer(self.checkouts.room_config.sandbox.layer()),
+            unchecked: unchecked(deliverable.acceptance_criteria.len(), &results.evidence),
         })
     }
 
@@ -553,7 +556,7 @@ impl Examiner for ProjectExaminer {
         registry.save(&self.project)?;
         let changed = self.differences(&registry).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
-        let mut message = summary(&checkout, &results, &changed);
+        let mut message = summary(&checkout, &results, &finding, &changed);
         let new = new_runner_files(&registry, &checkout);
         if results.assurance == Assurance::Verified && !new.is_empty() {
             let notice = format!("Test runners read these new files by themselves: {}.", new.join(", "));

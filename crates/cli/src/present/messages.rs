@@ -8,7 +8,7 @@ use autonoe_core::event::{AgentEvent, CheckPurpose};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
-use autonoe_core::status::Tally;
+use autonoe_core::status::{StatusChange, Tally};
 use autonoe_report::{Ending, EndingKind, cost, one_line};
 use autonoe_workspace::{Beginning, SELF_ACTING};
 use jiff::Timestamp;
@@ -31,9 +31,11 @@ pub fn agent(backend: &str, model: &str) -> String {
     if model.is_empty() { backend.to_owned() } else { format!("{backend} with {model}") }
 }
 
-/// `[PASS] User Auth (DL-001)`.
-pub fn status_line(status: DeliverableStatus, description: &str, id: &str) -> String {
-    format!("{} {description} ({id})", status_tag(status))
+/// `[PASS] User Auth (DL-001): verified, 1 of 3 criteria checked, no check for 2, 3`.
+pub fn status_line(change: &StatusChange) -> String {
+    let StatusChange { deliverable_id, description, new, assurance, .. } = change;
+    let assurance = assurance.as_ref().map(|words| format!(": {words}")).unwrap_or_default();
+    format!("{} {description} ({deliverable_id}){assurance}", status_tag(*new))
 }
 
 /// `[PASS]`, `[BLOCKED]`, `[PENDING]`.
@@ -254,18 +256,26 @@ mod tests {
     use autonoe_core::money::Usd;
     use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
     use autonoe_core::redact::Redactor;
-    use autonoe_core::status::Tally;
+    use autonoe_core::status::{StatusChange, Tally};
     use autonoe_core::verification::VerificationProgress;
     use std::time::Duration;
 
     #[test]
     fn notice_lines_of_seed_000() {
-        for (status, line) in [
-            (DeliverableStatus::Passed, "[PASS] User Auth (DL-001)"),
-            (DeliverableStatus::Blocked, "[BLOCKED] User Auth (DL-001)"),
-            (DeliverableStatus::Pending, "[PENDING] User Auth (DL-001)"),
+        let in_part = Some("verified, 1 of 3 criteria checked, no check for 2, 3".to_owned());
+        for (new, assurance, line) in [
+            (DeliverableStatus::Passed, None, "[PASS] User Auth (DL-001)"),
+            (
+                DeliverableStatus::Passed,
+                in_part,
+                "[PASS] User Auth (DL-001): verified, 1 of 3 criteria checked, no check for 2, 3",
+            ),
+            (DeliverableStatus::Blocked, None, "[BLOCKED] User Auth (DL-001)"),
+            (DeliverableStatus::Pending, None, "[PENDING] User Auth (DL-001)"),
         ] {
-            assert_eq!(status_line(status, "User Auth", "DL-001"), line);
+            let (deliverable_id, description) = ("DL-001".to_owned(), "User Auth".to_owned());
+            let change = StatusChange { deliverable_id, description, previous: None, new, assurance };
+            assert_eq!(status_line(&change), line);
         }
     }
 

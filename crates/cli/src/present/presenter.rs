@@ -141,10 +141,7 @@ impl Presenter {
                     DeliverableStatus::Blocked => MessageLevel::Setback,
                     DeliverableStatus::Pending => MessageLevel::Info,
                 };
-                self.print(
-                    level,
-                    &messages::status_line(change.new, &change.description, &change.deliverable_id),
-                );
+                self.print(level, &messages::status_line(change));
             }
             RunEvent::Checked { deliverable, check, purpose, passed, message } => {
                 let (level, line) =
