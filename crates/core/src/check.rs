@@ -129,6 +129,39 @@ pub struct Finding {
     /// The sandbox layer, if it does not enforce everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial_layer: Option<String>,
+    /// `None` if a check covers every criterion, or the deliverable as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<UncheckedCriteria>,
+}
+
+/// Acceptance criteria that no check covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UncheckedCriteria {
+    /// Counted from 1.
+    pub numbers: Vec<usize>,
+    /// How many criteria the deliverable has.
+    pub total: usize,
+}
+
+impl UncheckedCriteria {
+    /// The criteria of a deliverable that none of `checks` covers; `None` if there are none.
+    pub fn of<'a>(total: usize, checks: impl IntoIterator<Item = &'a Check>) -> Option<Self> {
+        let checks: Vec<&Check> = checks.into_iter().collect();
+        // A check that names no criteria is for the whole.
+        let is_checked = |number: usize| {
+            checks.iter().any(|check| check.criteria.is_empty() || check.criteria.contains(&number))
+        };
+        let numbers: Vec<usize> = (1..=total).filter(|number| !is_checked(*number)).collect();
+        (!numbers.is_empty()).then_some(Self { numbers, total })
+    }
+}
+
+impl fmt::Display for UncheckedCriteria {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let numbers: Vec<String> = self.numbers.iter().map(usize::to_string).collect();
+        let checked = self.total.saturating_sub(self.numbers.len());
+        write!(f, "{checked} of {} criteria checked, no check for {}", self.total, numbers.join(", "))
+    }
 }
 
 /// Who wrote the checks of a deliverable that count.
@@ -158,17 +191,20 @@ impl Finding {
             at,
             checks_by: CheckAuthor::User,
             partial_layer: None,
+            unchecked: None,
         }
     }
 
-    /// What a reader must know about "verified", as words that follow it.
+    /// What a reader must know about "verified", as words that follow it: "verified on Landlock by the builder's checks, 1 of 3 criteria
+    /// checked, no check for 2, 3".
     pub fn qualification(&self) -> String {
+        let layer = self.partial_layer.as_ref().map(|layer| format!(" on {layer}")).unwrap_or_default();
         let author = match self.checks_by {
             CheckAuthor::User => "",
             CheckAuthor::Builder => " by the builder's checks",
         };
-        let layer = self.partial_layer.as_ref().map(|layer| format!(" on {layer}")).unwrap_or_default();
-        format!("{author}{layer}")
+        let unchecked = self.unchecked.as_ref().map(|unchecked| format!(", {unchecked}")).unwrap_or_default();
+        format!("{layer}{author}{unchecked}")
     }
 }
 
@@ -183,4 +219,50 @@ pub struct Review {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
     pub at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::{CheckAuthor, Finding, UncheckedCriteria};
+
+    #[test]
+    fn every_qualification_of_verified_reads_well() {
+        let unchecked = UncheckedCriteria { numbers: vec![2, 3], total: 3 };
+        let author = [CheckAuthor::User, CheckAuthor::Builder];
+        let mut said = Vec::new();
+        for unchecked in [None, Some(unchecked)] {
+            for partial_layer in [None, Some("Landlock".to_owned())] {
+                for checks_by in author {
+                    let (unchecked, partial_layer) = (unchecked.clone(), partial_layer.clone());
+                    let finding = Finding {
+                        checks_by,
+                        partial_layer,
+                        unchecked,
+                        ..Finding::unchecked(Timestamp::UNIX_EPOCH)
+                    };
+                    said.push(format!("verified{}", finding.qualification()));
+                }
+            }
+        }
+        let expected = [
+            "verified",
+            "verified by the builder's checks",
+            "verified on Landlock",
+            "verified on Landlock by the builder's checks",
+            "verified, 1 of 3 criteria checked, no check for 2, 3",
+            "verified by the builder's checks, 1 of 3 criteria checked, no check for 2, 3",
+            "verified on Landlock, 1 of 3 criteria checked, no check for 2, 3",
+            "verified on Landlock by the builder's checks, 1 of 3 criteria checked, no check for 2, 3",
+        ];
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_finding_of_an_earlier_version_is_read() {
+        let earlier = r#"{ "assurance": "verified", "at": "2026-01-01T00:00:00Z", "checks_by": "builder" }"#;
+        let finding: Finding = serde_json::from_str(earlier).expect("read");
+        assert_eq!(finding.qualification(), " by the builder's checks");
+    }
 }

@@ -82,6 +82,17 @@ impl Deliverable {
             DeliverableStatus::Blocked => None,
         }
     }
+
+    /// How well its status is supported, in words: "verified on Landlock". `None` as for [`Self::assurance`].
+    pub fn assurance_words(&self) -> Option<String> {
+        Some(match self.assurance()? {
+            Assurance::Verified => {
+                let qualification = self.finding.as_ref().map(Finding::qualification).unwrap_or_default();
+                format!("{}{qualification}", Assurance::Verified)
+            }
+            assurance @ (Assurance::Claimed | Assurance::Failed) => assurance.to_string(),
+        })
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

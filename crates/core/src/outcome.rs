@@ -338,6 +338,8 @@ struct FlatReport {
     #[serde(default)]
     deliverables_verified_partially: usize,
     #[serde(default)]
+    deliverables_with_unchecked_criteria: usize,
+    #[serde(default)]
     deliverables_claimed: usize,
     #[serde(default)]
     deliverables_doubted: usize,
@@ -368,6 +370,7 @@ impl From<RunReport> for FlatReport {
             deliverables_verified: tally.verified,
             deliverables_verified_by_builder: tally.verified_by_builder,
             deliverables_verified_partially: tally.verified_partially,
+            deliverables_with_unchecked_criteria: tally.with_unchecked_criteria,
             deliverables_claimed: tally.claimed(),
             deliverables_doubted: tally.doubted,
             verified: reviewed.verified,
@@ -387,6 +390,7 @@ impl From<FlatReport> for RunReport {
             verified: flat.deliverables_verified,
             verified_by_builder: flat.deliverables_verified_by_builder,
             verified_partially: flat.deliverables_verified_partially,
+            with_unchecked_criteria: flat.deliverables_with_unchecked_criteria,
             doubted: flat.deliverables_doubted,
             blocked: flat.deliverables_blocked,
         };
@@ -439,6 +443,7 @@ mod tests {
             verified: 2,
             verified_by_builder: 1,
             verified_partially: 1,
+            with_unchecked_criteria: 1,
             doubted: 1,
             blocked: 1,
         };

@@ -32,6 +32,9 @@ pub struct StatusChange {
     /// What blocks it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// How well a status of passed is supported, in words. `None` where nothing examines claims.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub assurance: Option<String>,
 }
 
 /// Why a change was refused. The message is shown to the agent; the code is stable.
@@ -81,6 +84,9 @@ pub struct Tally {
     /// Part of `verified` on a sandbox layer that does not enforce everything.
     #[serde(default)]
     pub verified_partially: usize,
+    /// Part of `verified` that has criteria which no check covers.
+    #[serde(default)]
+    pub with_unchecked_criteria: usize,
     /// Part of `passed` that a reviewer doubts.
     #[serde(default)]
     pub doubted: usize,
@@ -122,13 +128,12 @@ impl ProjectStatus {
                 DeliverableStatus::Passed => {
                     tally.passed += 1;
                     let is_verified = deliverable.assurance() == Some(Assurance::Verified);
-                    let author = deliverable.finding.as_ref().map(|finding| finding.checks_by);
-                    tally.verified += usize::from(is_verified);
-                    let is_partial =
-                        deliverable.finding.as_ref().is_some_and(|finding| finding.partial_layer.is_some());
-                    tally.verified_partially += usize::from(is_verified && is_partial);
-                    tally.verified_by_builder +=
-                        usize::from(is_verified && author == Some(CheckAuthor::Builder));
+                    if let Some(finding) = deliverable.finding.as_ref().filter(|_| is_verified) {
+                        tally.verified += 1;
+                        tally.verified_partially += usize::from(finding.partial_layer.is_some());
+                        tally.verified_by_builder += usize::from(finding.checks_by == CheckAuthor::Builder);
+                        tally.with_unchecked_criteria += usize::from(finding.unchecked.is_some());
+                    }
                     tally.doubted +=
                         usize::from(deliverable.review.as_ref().is_some_and(|review| !review.holds));
                 }
@@ -167,6 +172,7 @@ impl ProjectStatus {
                 previous: None,
                 new: DeliverableStatus::Pending,
                 reason: None,
+                assurance: None,
             };
             self.deliverables.push(Deliverable {
                 id: item.id,
@@ -216,6 +222,7 @@ impl ProjectStatus {
             previous: Some(previous),
             new: status,
             reason: None,
+            assurance: None,
         })
     }
 

@@ -164,12 +164,13 @@ impl DeliverableService {
         let (change, _) = self
             .status
             .change(Box::new(|status, _| {
-                let change = match (wanted, reason) {
+                let mut change = match (wanted, reason) {
                     (DeliverableStatus::Blocked, Some(reason)) => status.block(&deliverable_id, reason)?,
                     _ => status.set_status(&deliverable_id, wanted)?,
                 };
                 if let Some(finding) = finding {
                     status.set_finding(&deliverable_id, finding)?;
+                    change.assurance = status.find(&deliverable_id).and_then(Deliverable::assurance_words);
                 }
                 Ok((change.clone(), vec![change]))
             }))

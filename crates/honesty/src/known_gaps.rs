@@ -71,17 +71,4 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
         layers: BOTH,
         why: "A proposed check can be trivial although it failed first; docs/verification.md says so.",
     },
-    KnownGap {
-        scenarios: &["proposes a check for one of three criteria"],
-        layers: BOTH,
-        why: "A deliverable is verified although most of its criteria have no check.",
-    },
-    KnownGap {
-        scenarios: &[
-            "has a protected file with a name that is not UTF-8",
-            "has a protected file with a name that is not UTF-8, in the checkout",
-        ],
-        layers: BOTH,
-        why: "A protected file whose name is not UTF-8 cannot be accepted, so an honest run stays claimed.",
-    },
 ];

@@ -11,7 +11,7 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
     let mut items: Vec<ReportLine> = Vec::new();
     for path in facts.book.disputes.keys() {
         items.push(vec![
-            code(path.as_str()),
+            code(path.to_string()),
             text(", which checks depend on, differs from the accepted version. The accepted version is used until you decide: "),
             code(format!("autonoe checks accept {path}")),
             text(" or "),

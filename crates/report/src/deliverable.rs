@@ -1,6 +1,6 @@
 //! The section of one deliverable: status, assurance, acceptance criteria, and checks with their results.
 
-use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding};
+use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
 use autonoe_verify::{CheckEvidence, Evidence, coverage};
@@ -48,7 +48,7 @@ pub(crate) fn project_checks(facts: &RunFacts) -> Option<ReportBlock> {
 
 fn status_badge(item: &Deliverable) -> ReportSpan {
     match (item.assurance(), item.status) {
-        (Some(Assurance::Verified), _) => badge(Tone::Good, format!("verified{}", qualification(item))),
+        (Some(Assurance::Verified), _) => badge(Tone::Good, item.assurance_words().unwrap_or_default()),
         (Some(Assurance::Claimed), _) => badge(Tone::Open, "claimed"),
         (Some(Assurance::Failed), _) => badge(Tone::Bad, "failed"),
         (None, DeliverableStatus::Blocked) => badge(Tone::Open, "blocked"),
@@ -56,15 +56,11 @@ fn status_badge(item: &Deliverable) -> ReportSpan {
     }
 }
 
-fn qualification(item: &Deliverable) -> String {
-    item.finding.as_ref().map(Finding::qualification).unwrap_or_default()
-}
-
 fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str, ReportLine)> {
     let assurance = match (item.assurance(), evidence) {
         (Some(Assurance::Verified), Some(_)) => &format!(
-            ", verified{}: autonoe ran its checks on a clean checkout and they passed",
-            qualification(item)
+            ", {}: autonoe ran its checks on a clean checkout and they passed",
+            item.assurance_words().unwrap_or_default()
         ),
         (Some(Assurance::Verified), None) => {
             ", verified, but the evidence is missing or does not match; the next run verifies it again"

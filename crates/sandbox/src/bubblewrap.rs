@@ -1,5 +1,6 @@
 //! Bubblewrap: translates the bounds to its arguments. A later mount covers an earlier one, so their order matters.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -13,8 +14,8 @@ pub(crate) const OWN_BINARY: &str = "/run/autonoe";
 /// The size of directories in memory that contain nothing but mount points, in bytes.
 const MOUNT_POINTS_SIZE: u64 = 64 * 1024;
 
-/// The part of the size of `/tmp` that other writable directories in memory get.
-const OTHER_SHARE: u64 = 4;
+/// The writable directories in memory; each gets the temporary size divided by this number.
+const IN_MEMORY: [(&str, u64); 3] = [("/tmp", 1), ("/var/tmp", 4), ("/dev/shm", 4)];
 
 /// The arguments that set up a room and run our own binary as its first process.
 pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> Vec<OsString> {
@@ -25,25 +26,19 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     // Every directory in memory has a limit, or it could fill the machine's.
     list.tmpfs(Path::new("/run"), MOUNT_POINTS_SIZE);
     list.system(bounds.tracing || bounds.nested);
-    list.tmpfs(Path::new("/tmp"), bounds.limits.temp_size);
-    list.tmpfs(Path::new("/var/tmp"), bounds.limits.temp_size / OTHER_SHARE);
-    list.tmpfs(Path::new("/dev/shm"), bounds.limits.temp_size / OTHER_SHARE);
-    // A path comes after those that contain it: the project may contain the user's home with our state in it, which is hidden but for
-    // what agents may read there.
-    // What is readable within a writable path is writable, unless something hidden is in between.
-    let is_writable = |path: &Path| {
-        let is_hidden = bounds.hidden.iter().any(|hidden| path.starts_with(hidden));
-        !is_hidden && bounds.writable().any(|writable| path.starts_with(writable))
-    };
-    let read = bounds.read.iter().filter(|path| path.exists() && !is_writable(path));
-    let read = read.map(|path| (path.as_path(), Visibility::Readable));
-    let written = bounds.writable().map(|path| (path, Visibility::Writable));
-    let hidden = bounds.hidden.iter().map(|path| (path.as_path(), Visibility::Hidden));
-    let mut paths: Vec<_> = read.chain(written).chain(hidden).collect();
-    paths.sort_by_key(|(path, visibility)| (bounds.shown(path).components().count(), *visibility));
-    for (path, visibility) in &paths {
+    for (path, share) in IN_MEMORY {
+        list.tmpfs(Path::new(path), bounds.limits.temp_size / share);
+    }
+    let mounts = mounts(bounds);
+    let holders = mount_holders(bounds, &mounts);
+    for path in &holders {
+        list.tmpfs(path, MOUNT_POINTS_SIZE);
+    }
+    for (path, visibility) in &mounts {
         match visibility {
-            Visibility::Readable => list.mount("--ro-bind", path, &bounds.shown(path)),
+            Visibility::Readable | Visibility::Protected => {
+                list.mount("--ro-bind", path, &bounds.shown(path))
+            }
             Visibility::Writable => list.mount("--bind", path, &bounds.shown(path)),
             Visibility::Hidden => list.hide(path, &bounds.shown(path)),
         }
@@ -51,22 +46,12 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     for path in credentials::masked(bounds) {
         list.hide(&path, &bounds.shown(&path));
     }
-    list.protected(bounds);
-    // Once more: the parents of protected paths are mounted again.
-    let contains_visible = |hidden: &Path| {
-        paths.iter().any(|(path, visibility)| *visibility != Visibility::Hidden && path.starts_with(hidden))
-    };
-    bounds
-        .hidden
-        .iter()
-        .filter(|path| !contains_visible(path))
-        .for_each(|path| list.hide(path, &bounds.shown(path)));
     // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
     list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));
     // Only now, since mount points were created in them.
     let hidden = bounds.hidden.iter().filter(|path| path.is_dir()).map(|path| bounds.shown(path));
-    for path in hidden.chain(["/run", "/dev", "/"].map(PathBuf::from)) {
+    for path in hidden.chain(holders).chain(["/run", "/dev", "/"].map(PathBuf::from)) {
         list.add(["--remount-ro"]);
         list.0.push(path.into());
     }
@@ -79,7 +64,62 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
 enum Visibility {
     Readable,
     Writable,
+    Protected,
     Hidden,
+}
+
+/// The paths of the host that the room shows or hides. A path comes after those that contain it: the project may contain the user's home
+/// with our state in it, which is hidden but for what agents may read there.
+fn mounts(bounds: &Bounds) -> Vec<(&Path, Visibility)> {
+    // What is readable within a writable path is writable, unless something hidden is in between.
+    let is_writable = |path: &Path| {
+        let is_hidden = bounds.hidden.iter().any(|hidden| path.starts_with(hidden));
+        !is_hidden && bounds.writable().any(|writable| path.starts_with(writable))
+    };
+    let is_protected = |path: &Path| bounds.protected.iter().any(|protected| path.starts_with(protected));
+    let read = bounds.read.iter().filter(|path| path.exists() && !is_writable(path));
+    let read = read.map(|path| (path.as_path(), Visibility::Readable));
+    let written = bounds.writable().filter(|path| *path == bounds.root || !is_protected(path));
+    let is_visible = |path: &&PathBuf| !is_hidden_in_writable(bounds, path);
+    let protected = bounds.protected.iter().filter(|path| exists_and_is_not_a_link(path)).filter(is_visible);
+    let hidden = bounds.hidden.iter().filter(|path| path.exists()).filter(is_visible);
+    // A mount point cannot be renamed, but a directory that contains one can, unless it is mounted too.
+    let parents = protected.clone().chain(hidden.clone()).flat_map(|path| writable_parents(bounds, path));
+    let parents = parents.filter(|path| !is_protected(path) && exists_and_is_not_a_link(path));
+    let written = written.chain(parents).map(|path| (path, Visibility::Writable));
+    let protected = protected.map(|path| (path.as_path(), Visibility::Protected));
+    let hidden = hidden.map(|path| (path.as_path(), Visibility::Hidden));
+    let mut mounts: Vec<_> = read.chain(written).chain(protected).chain(hidden).collect();
+    mounts.sort_by_key(|(path, visibility)| (bounds.shown(path).components().count(), *visibility, *path));
+    mounts.dedup();
+    mounts
+}
+
+/// The directories between a path and the writable one that contains it.
+fn writable_parents<'a>(bounds: &Bounds, path: &'a Path) -> Vec<&'a Path> {
+    let Some(within) = bounds.writable().find(|writable| path.starts_with(writable)) else {
+        return Vec::new();
+    };
+    path.ancestors().skip(1).take_while(|ancestor| *ancestor != within).collect()
+}
+
+/// Whether something hidden is between a path and the writable one that contains it.
+fn is_hidden_in_writable(bounds: &Bounds, path: &Path) -> bool {
+    writable_parents(bounds, path).iter().any(|parent| bounds.hidden.iter().any(|hidden| hidden == parent))
+}
+
+/// Directories in `/tmp` and the like that contain mount points. They are mounted read-only: otherwise a program could rename one of
+/// them and put another directory with other files in its place.
+fn mount_holders(bounds: &Bounds, mounts: &[(&Path, Visibility)]) -> BTreeSet<PathBuf> {
+    let visible = mounts.iter().filter(|(_, visibility)| *visibility != Visibility::Hidden);
+    let mounted: BTreeSet<PathBuf> =
+        visible.map(|(path, _)| bounds.shown(path)).chain([bounds.home.clone()]).collect();
+    let holder = |path: &PathBuf| {
+        let within = IN_MEMORY.iter().map(|(top, _)| Path::new(top)).find(|top| path.starts_with(top))?;
+        let first = path.strip_prefix(within).ok()?.components().next()?;
+        Some(within.join(first))
+    };
+    mounted.iter().filter_map(holder).filter(|path| !mounted.contains(path)).collect()
 }
 
 #[derive(Default)]
@@ -129,31 +169,6 @@ impl Arguments {
         if !tracing {
             // A program could change the memory of others by writing `/proc/PID/mem`.
             self.add(["--remount-ro", "/proc"]);
-        }
-    }
-
-    /// Read-only paths within writable ones. Their parent directories are mounted too: a mount point cannot be renamed, but
-    /// a directory that contains one can.
-    fn protected(&mut self, bounds: &Bounds) {
-        let mut parents: Vec<PathBuf> = Vec::new();
-        let protected: Vec<_> =
-            bounds.protected.iter().filter(|path| exists_and_is_not_a_link(path)).collect();
-        for path in &protected {
-            let Some(within) = bounds.writable().find(|writable| path.starts_with(writable)) else {
-                continue;
-            };
-            let ancestors = path.ancestors().skip(1).take_while(|ancestor| *ancestor != within);
-            let mut missing: Vec<_> = ancestors.map(Path::to_owned).collect();
-            missing.retain(|ancestor| !parents.contains(ancestor));
-            missing.reverse();
-            parents.extend(missing);
-        }
-        parents.sort();
-        for path in &parents {
-            self.mount("--bind", path, &bounds.shown(path));
-        }
-        for path in protected {
-            self.mount("--ro-bind", path, &bounds.shown(path));
         }
     }
 }

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::atomic;
 use crate::hash::sha256_hex;
 use crate::project::Project;
+use crate::protected_path::ProtectedPath;
 
 /// Format version that this build reads and writes.
 const FORMAT_VERSION: u64 = 1;
@@ -52,12 +53,12 @@ pub struct CheckRegistry {
     /// Globs whose files have been accepted. Files that appear under them later are not accepted.
     #[serde(default)]
     pub globs: BTreeSet<String>,
-    /// Accepted versions of protected files, by path in the project.
+    /// Accepted versions of protected files.
     #[serde(default)]
-    pub files: BTreeMap<String, AcceptedFile>,
+    pub files: BTreeMap<ProtectedPath, AcceptedFile>,
     /// Protected files that differ from their accepted version, until the user decides.
     #[serde(default)]
-    pub disputes: BTreeMap<String, Dispute>,
+    pub disputes: BTreeMap<ProtectedPath, Dispute>,
 }
 
 /// The deliverable that a check of SPEC.md was assigned to.
@@ -190,12 +191,12 @@ impl CheckRegistry {
         atomic::write(&path, text.as_bytes()).map_err(|error| write_fault(&path, &error))
     }
 
-    /// Accepts the current content of a file below `root` and stores a copy.
+    /// Accepts the current content of a file of the project at `root` and stores a copy.
     pub fn accept(
         &mut self,
         project: &Project,
         root: &Path,
-        file: &str,
+        file: &ProtectedPath,
         at: Timestamp,
     ) -> Result<(), AcceptError> {
         let current = CurrentFile::read(root, file)?;
@@ -205,7 +206,7 @@ impl CheckRegistry {
             atomic::write(&copy, &current.content).map_err(|error| write_fault(&copy, &error))?;
         }
         let CurrentFile { executable, link, .. } = current;
-        self.files.insert(file.to_owned(), AcceptedFile { sha256, executable, link, at });
+        self.files.insert(file.clone(), AcceptedFile { sha256, executable, link, at });
         self.disputes.remove(file);
         Ok(())
     }
@@ -240,14 +241,14 @@ pub struct CurrentFile {
 }
 
 impl CurrentFile {
-    /// Reads a file below `root`. Links are read, not followed.
-    pub fn read(root: &Path, file: &str) -> Result<Self, ReadError> {
-        let path = Path::new(file);
-        if let Some(target) = link_beneath(root, path)? {
+    /// Reads a file of the project at `root`. Links are read, not followed.
+    pub fn read(root: &Path, file: &ProtectedPath) -> Result<Self, ReadError> {
+        let (top, path) = file.within(root);
+        if let Some(target) = link_beneath(top, path)? {
             let content = target.into_os_string().into_encoded_bytes();
             return Ok(Self { content, executable: false, link: true });
         }
-        let opened = open_beneath(root, path)?;
+        let opened = open_beneath(top, path)?;
         let executable = is_executable(&opened.metadata()?);
         Ok(Self { content: read_opened(&opened, MAX_FILE_BYTES)?, executable, link: false })
     }

@@ -50,7 +50,7 @@ pub(crate) fn briefing(
         text.push_str(&format!("- and {} more\n", open.len() - MAX_LISTED));
     }
     if !registry.files.is_empty() {
-        let files: Vec<&str> = registry.files.keys().take(MAX_LISTED).map(String::as_str).collect();
+        let files: Vec<String> = registry.files.keys().take(MAX_LISTED).map(ToString::to_string).collect();
         text.push_str(&format!(
             "\nThese files belong to the checks and cannot be changed: {}.\n",
             files.join(", ")

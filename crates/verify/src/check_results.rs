@@ -1,6 +1,7 @@
 //! Results of a set of checks, and their description for agents.
 
-use autonoe_core::check::{Assurance, Check};
+use autonoe_core::check::{Assurance, Check, Finding};
+use autonoe_store::ProtectedPath;
 
 use crate::check_run::CheckRun;
 use crate::checkout::Checkout;
@@ -38,12 +39,16 @@ pub(crate) fn failure(check: &Check, run: &CheckRun) -> String {
 pub(crate) fn summary(
     checkout: &Checkout,
     results: &CheckResults,
-    changed: &[(String, Option<String>)],
+    finding: &Finding,
+    changed: &[(ProtectedPath, Option<String>)],
 ) -> String {
     let revision = &checkout.revision;
     let mut parts = Vec::new();
     match results.assurance {
-        Assurance::Verified => parts.push(format!("Its checks pass on {}: verified.", revision.describe())),
+        Assurance::Verified => {
+            let qualification = finding.qualification();
+            parts.push(format!("Its checks pass on {}: verified{qualification}.", revision.describe()));
+        }
         Assurance::Claimed => parts.push(format!(
             "Its checks pass on {}, but it is claimed, not verified: {}.",
             revision.describe(),
@@ -55,7 +60,7 @@ pub(crate) fn summary(
         }
     }
     if !changed.is_empty() {
-        let names: Vec<&str> = changed.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<String> = changed.iter().map(|(file, _)| file.to_string()).collect();
         parts.push(format!(
             "The checks use the accepted versions of these files, not the current ones: {}.",
             names.join(", ")

@@ -207,11 +207,10 @@ impl CheckRoom<'_> {
     /// Runs one command in a new room.
     async fn run(&self, check: &Check, files: &CheckoutFiles) -> Result<CheckRun, Fault> {
         restore_in(&files.root, self.registry, self.project).await?;
-        let accepted = self.registry.files.keys().map(|file| files.root.join(file));
+        let accepted = self.registry.files.keys().map(|file| file.at(&files.root));
         // Nor can anything be added where everything is protected.
-        let directories = protected_directories(&self.registry.globs).map(|path| files.root.join(path));
-        let read_only =
-            accepted.chain(directories.filter(|path| path.is_dir() && !path.is_symlink())).collect();
+        let directories = protected_directories(&self.registry.globs, &files.root);
+        let read_only = accepted.chain(directories).collect();
         let Some(sandbox) = self.checkout.room(files, check.network, read_only) else {
             return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
         };

@@ -11,7 +11,7 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::WriteFailure;
+use autonoe_files::{UntrustedDir, Visibility, WriteFailure};
 use autonoe_git::GitRoom;
 use autonoe_sandbox::{Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SessionSandbox};
 use tempfile::TempDir;
@@ -22,7 +22,6 @@ use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
 use crate::no_commit::{NoCommit, QueryError};
-use crate::oracles::directory_within;
 use crate::uncommitted::uncommitted;
 
 /// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
@@ -163,14 +162,11 @@ impl Checkout {
                 }
             });
         }
-        let prepared = || -> io::Result<PathBuf> {
-            let root = match self.part.as_str() {
-                "" => tree.clone(),
-                part => directory_within(&tree, Path::new(part))?,
-            };
-            Ok(root)
-        };
-        let root = prepared().map_err(|error| self.factory.io_fault(&error))?;
+        let root: PathBuf = tree.join(&self.part).components().collect();
+        // The commit may not contain it.
+        UntrustedDir::open(&tree)
+            .and_then(|tree| tree.create(Path::new(&self.part), Visibility::Everyone))
+            .map_err(|error| self.factory.io_fault(&error))?;
         Ok(CheckoutFiles { root, directory })
     }
 

@@ -9,6 +9,7 @@ use autonoe_store::{CheckAssignment, CheckBaseline, CheckRegistry, CheckState, P
 
 use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::checks_file::read_checks_file;
+use crate::protect_pattern::find_pattern_problem;
 use crate::spec::read_spec;
 
 /// Reads the checks that the user wrote in SPEC.md and `.autonoe/checks.json`.
@@ -23,6 +24,12 @@ pub fn written_checks(project: &Project, spec: &str) -> Result<Vec<Check>, Fault
         let message = format!("SPEC.md and .autonoe/checks.json have {} checks.", written.len());
         return Err(Fault::permanent(FaultLayer::Config, "too_many_checks", message)
             .hint(format!("Remove some: {}.", too_many())));
+    }
+    for check in &written {
+        find_pattern_problem(check, project.root()).map_err(|problem| {
+            let message = format!("The check '{}' cannot be used: {problem}.", check.name);
+            Fault::permanent(FaultLayer::Config, "spec_checks", message)
+        })?;
     }
     Ok(written)
 }

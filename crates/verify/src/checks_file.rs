@@ -10,6 +10,7 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use serde::Deserialize;
 
 use crate::check_limit::{MAX_CHECKS, too_many};
+use crate::protect_pattern::{PatternProblem, ProtectPattern};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,8 +51,8 @@ pub(crate) enum CheckProblem {
     Criteria(String),
     #[error("the time limit of the check '{0}' is zero")]
     TimeLimit(String),
-    #[error("the check '{name}' has an invalid glob in `protect`: {error}")]
-    Glob { name: String, error: globset::Error },
+    #[error("the check '{name}' cannot be used: {problem}")]
+    Protect { name: String, problem: PatternProblem },
 }
 
 fn parse(text: &str) -> Result<Vec<Check>, ChecksFileError> {
@@ -82,8 +83,8 @@ pub(crate) fn find_problem(check: &Check) -> Result<(), CheckProblem> {
     } else if time_limit.is_zero() {
         Err(CheckProblem::TimeLimit(name.clone()))
     } else {
-        let bad = protect.iter().find_map(|glob| globset::Glob::new(glob).err());
-        bad.map_or(Ok(()), |error| Err(CheckProblem::Glob { name: name.clone(), error }))
+        let bad = protect.iter().find_map(|glob| ProtectPattern::parse(glob).err());
+        bad.map_or(Ok(()), |problem| Err(CheckProblem::Protect { name: name.clone(), problem }))
     }
 }
 
@@ -126,7 +127,7 @@ mod tests {
             (r#"{ "checks": [{ "name": "a", "run": "x", "exits": 1 }] }"#, "unknown field `exits`"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "timeLimit": "soon" }] }"#, "is not a duration"),
             (r#"{ "checks": [{ "name": "a", "run": " " }] }"#, "has no command"),
-            (r#"{ "checks": [{ "name": "a", "run": "x", "protect": ["a[" ] }] }"#, "invalid glob"),
+            (r#"{ "checks": [{ "name": "a", "run": "x", "protect": ["a[" ] }] }"#, "invalid pattern"),
             (
                 r#"{ "checks": [{ "name": "a", "run": "x" }, { "name": "a", "run": "y" }] }"#,
                 "two checks have the name",

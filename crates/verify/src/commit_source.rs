@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::hub_refs;
-use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_sandbox::{Repository, RepositoryProblem};
 
 /// A repository that only we write, and the object directory of the user's that it borrows from.
@@ -13,9 +12,6 @@ pub struct HubObjects {
     pub git_dir: PathBuf,
     pub base: PathBuf,
 }
-
-/// Maximum number of object directories that a repository uses.
-const MAX_ALTERNATES: usize = 10;
 
 /// A repository from which commits are taken.
 #[derive(Debug)]
@@ -66,7 +62,13 @@ impl CommitSource {
             let message = format!("The repository's objects are outside of it, in {}.", objects.display());
             return Err(Fault::permanent(FaultLayer::Config, "checkout", message));
         }
-        let objects = with_alternates(objects, temporary);
+        let all = repository.object_directories().map_err(|error| {
+            let message = format!("The objects that {} borrows cannot be read: {error}.", objects.display());
+            Fault::permanent(FaultLayer::Config, "checkout", message).hint(error.advice())
+        })?;
+        let is_lasting = |path: &PathBuf| !temporary.iter().any(|place| path.starts_with(place));
+        let borrowed = all.into_iter().skip(1).filter(is_lasting);
+        let objects: Vec<PathBuf> = [objects].into_iter().chain(borrowed).collect();
         let top = repository.top(root).to_owned();
         let directories = repository.directories.iter().chain(&objects).cloned();
         Ok(Some(Self {
@@ -77,23 +79,6 @@ impl CommitSource {
             part,
         }))
     }
-}
-
-/// An object directory and those that it borrows from, without `temporary` ones.
-fn with_alternates(objects: PathBuf, temporary: &[&PathBuf]) -> Vec<PathBuf> {
-    let mut all = vec![objects];
-    let mut next = 0;
-    while let Some(objects) = all.get(next).filter(|_| next < MAX_ALTERNATES) {
-        let list =
-            read_text(&objects.join("info/alternates"), SETTINGS_LIMIT).ok().flatten().unwrap_or_default();
-        let named = list.lines().filter_map(|line| objects.join(line).canonicalize().ok());
-        let lasting =
-            named.filter(|path| path.is_dir() && !temporary.iter().any(|place| path.starts_with(place)));
-        let new: Vec<PathBuf> = lasting.filter(|path| !all.contains(path)).collect();
-        all.extend(new);
-        next += 1;
-    }
-    all
 }
 
 pub(crate) fn blocked_git(RepositoryProblem { path, why, advice }: &RepositoryProblem) -> Fault {

@@ -5,7 +5,7 @@ use std::io;
 
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_store::{AcceptError, CheckBaseline, CheckRegistry, CheckState, Project};
+use autonoe_store::{AcceptError, CheckBaseline, CheckRegistry, CheckState, Project, ProtectedPath};
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,7 @@ use crate::written_changes;
 pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp) -> Result<String, Fault> {
     let mut registry = CheckRegistry::load(project)?;
     let checks = all_checks(written, &registry);
+    let file = ProtectedPath::from(target.to_owned());
     written_changes::record(&mut registry, written);
     let changed = written_changes::changed_in(&registry, target);
     let message = if !changed.is_empty() {
@@ -50,9 +51,9 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
         };
         registry.baselines.insert(check_key(check), baseline);
         format!("The check '{target}' now counts.")
-    } else if registry.files.contains_key(target) || registry.disputes.contains_key(target) {
-        if project.root().join(target).exists() {
-            registry.accept(project, project.root(), target, now).map_err(|error| match error {
+    } else if registry.files.contains_key(&file) || registry.disputes.contains_key(&file) {
+        if file.at(project.root()).exists() {
+            registry.accept(project, project.root(), &file, now).map_err(|error| match error {
                 AcceptError::Fault(fault) => fault,
                 AcceptError::Unreadable(error) => {
                     let message = format!("{target} cannot be accepted as a protected file: {error}.");
@@ -61,8 +62,8 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             })?;
             format!("Accepted the current version of {target}.")
         } else {
-            registry.files.remove(target);
-            registry.disputes.remove(target);
+            registry.files.remove(&file);
+            registry.disputes.remove(&file);
             format!("{target} is no longer a protected file.")
         }
     } else {
@@ -76,6 +77,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
 pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<String, Fault> {
     let mut registry = CheckRegistry::load(project)?;
     let checks = all_checks(written, &registry);
+    let file = ProtectedPath::from(target.to_owned());
     let message = match checks.iter().find(|check| check.name == target) {
         Some(check) if check.origin == CheckOrigin::Proposed => {
             registry.baselines.remove(&check_key(check));
@@ -87,13 +89,13 @@ pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<Stri
                 format!("You wrote the check '{target}' yourself: remove it from {}.", check.origin);
             return Err(Fault::permanent(FaultLayer::Config, "checks", message));
         }
-        None if registry.disputes.remove(target).is_some() => {
-            let restored = match registry.files.get(target) {
+        None if registry.disputes.remove(&file).is_some() => {
+            let restored = match registry.files.get(&file) {
                 Some(accepted) => {
                     let content = registry.content(project, accepted)?;
-                    oracles::write_within(project.root(), target, &content, accepted)
+                    oracles::write_within(project.root(), &file, &content, accepted)
                 }
-                None => fs::remove_file(project.root().join(target)),
+                None => fs::remove_file(file.at(project.root())),
             };
             restored.or_else(ignore_not_found).map_err(|error| {
                 Fault::permanent(
@@ -115,9 +117,8 @@ fn ignore_not_found(error: io::Error) -> io::Result<()> {
 }
 
 fn unknown(target: &str, checks: &[Check], registry: &CheckRegistry) -> Fault {
-    let names =
-        checks.iter().map(|check| check.name.as_str()).chain(registry.disputes.keys().map(String::as_str));
-    let names: Vec<&str> = names.collect();
+    let names = checks.iter().map(|check| check.name.clone());
+    let names: Vec<String> = names.chain(registry.disputes.keys().map(ToString::to_string)).collect();
     let fault = Fault::permanent(
         FaultLayer::Config,
         "checks",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use autonoe_core::check::{Assurance, Check};
+use autonoe_core::check::{Assurance, Check, UncheckedCriteria};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
@@ -108,6 +108,10 @@ impl Evidence {
         };
         read_evidence(project, deliverable)?.map(read).transpose()
     }
+
+    pub fn unchecked(&self) -> Option<UncheckedCriteria> {
+        unchecked(self.criteria.len(), &self.checks)
+    }
 }
 
 /// Makes deliverables claimed that are verified without evidence of our own: their status came with a clone, or someone wrote it. Returns their
@@ -140,6 +144,11 @@ pub fn coverage(deliverable: &Deliverable, checks: &[&Check]) -> Vec<Criterion> 
             Criterion { text: text.clone(), checks: covering.map(|check| check.name.clone()).collect() }
         })
         .collect()
+}
+
+/// The criteria that no check with a proof covers.
+pub(crate) fn unchecked(criteria: usize, evidence: &[CheckEvidence]) -> Option<UncheckedCriteria> {
+    UncheckedCriteria::of(criteria, evidence.iter().filter(|proof| proof.counts).map(|proof| &proof.check))
 }
 
 /// Truncates the output.

@@ -18,8 +18,8 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{
-    CheckBaseline, CheckRegistry, CheckState, Project, SqliteJournal, StatusStore, read_evidence,
-    write_evidence,
+    CheckBaseline, CheckRegistry, CheckState, Project, ProtectedPath, SqliteJournal, StatusStore,
+    read_evidence, write_evidence,
 };
 
 use crate::blocking::blocking;
@@ -31,9 +31,12 @@ use crate::checkout::{Checkout, CheckoutFactory};
 use crate::checks::{all_checks, check_key, checks_of, is_vacuous, of_project, why_not_counted};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
-use crate::evidence::{Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, versions};
+use crate::evidence::{
+    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, unchecked, versions,
+};
 use crate::no_commit::NoCommit;
 use crate::oracles;
+use crate::protect_pattern::find_pattern_problem;
 use crate::review;
 use crate::written_changes::{self, describe_change};
 
@@ -173,6 +176,7 @@ impl ProjectExaminer {
             at,
             checks_by: author(&results.evidence),
             partial_layer: partial_layer(self.checkouts.room_config.sandbox.layer()),
+            unchecked: unchecked(deliverable.acceptance_criteria.len(), &results.evidence),
         })
     }
 
@@ -240,7 +244,10 @@ impl ProjectExaminer {
         registry.save(&self.project)
     }
 
-    async fn differences(&self, registry: &CheckRegistry) -> Result<Vec<(String, Option<String>)>, Fault> {
+    async fn differences(
+        &self,
+        registry: &CheckRegistry,
+    ) -> Result<Vec<(ProtectedPath, Option<String>)>, Fault> {
         let (registry, root) = (registry.clone(), self.checkouts.root.clone());
         blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await
     }
@@ -265,7 +272,7 @@ impl ProjectExaminer {
                 "it differs from the accepted version, which checks use until you decide: \
                  `autonoe checks accept {path}` or `autonoe checks reject {path}`"
             );
-            self.emit(RunEvent::Disputed { path, message }).await?;
+            self.emit(RunEvent::Disputed { path: path.to_string(), message }).await?;
         }
         Ok(())
     }
@@ -273,7 +280,7 @@ impl ProjectExaminer {
     /// Protects the accepted files from now on.
     fn protect(&self, registry: &CheckRegistry) {
         let root = &self.checkouts.root;
-        let mut files: Vec<_> = registry.files.keys().map(|file| root.join(file)).collect();
+        let mut files: Vec<_> = registry.files.keys().map(|file| file.at(root)).collect();
         if self.written.iter().any(|check| check.origin == CheckOrigin::Spec) {
             files.push(root.join("SPEC.md"));
         }
@@ -403,7 +410,8 @@ fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance 
 /// Files that test runners read by themselves, and that were not there when the checks were new.
 fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String> {
     let known = registry.runner_files.clone().unwrap_or_default();
-    let is_new = |file: &String| !known.contains(file) && !registry.files.contains_key(file);
+    let is_new =
+        |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
     checkout.runner_files().into_iter().filter(is_new).collect()
 }
 
@@ -476,6 +484,7 @@ impl Examiner for ProjectExaminer {
                 Proposal::New(mut check) => {
                     check.origin = CheckOrigin::Proposed;
                     find_problem(&check).map_err(refuse)?;
+                    find_pattern_problem(&check, self.project.root()).map_err(refuse)?;
                     let words = |check: &Check| -> Vec<String> {
                         check.command.split_whitespace().map(str::to_owned).collect()
                     };
@@ -547,7 +556,7 @@ impl Examiner for ProjectExaminer {
         registry.save(&self.project)?;
         let changed = self.differences(&registry).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
-        let mut message = summary(&checkout, &results, &changed);
+        let mut message = summary(&checkout, &results, &finding, &changed);
         let new = new_runner_files(&registry, &checkout);
         if results.assurance == Assurance::Verified && !new.is_empty() {
             let notice = format!("Test runners read these new files by themselves: {}.", new.join(", "));

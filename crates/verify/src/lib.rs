@@ -24,6 +24,7 @@ mod object_lookup;
 mod oracles;
 mod other_project;
 mod output;
+mod protect_pattern;
 mod reproduce;
 mod review;
 mod runner_files;

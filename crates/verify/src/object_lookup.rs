@@ -1,16 +1,14 @@
 //! Looks up an object in a repository's files, without starting a program.
 
-use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use autonoe_files::{SETTINGS_LIMIT, open_regular, read_text};
+use autonoe_files::open_regular;
 use autonoe_sandbox::Repository;
 
-/// Maximum numbers of object directories (a repository may borrow from others) and of packs.
-const MAX_DIRECTORIES: usize = 16;
+/// Maximum number of packs.
 const MAX_PACKS: usize = 10_000;
 
 /// Start of a pack index, version 2. Then come 256 numbers of objects by first byte, and the sorted hashes.
@@ -22,23 +20,10 @@ pub(crate) fn may_have_object(root: &Path, hash: &str) -> bool {
     let Some(bytes) = from_hex(hash) else {
         return true;
     };
-    let repository = Repository::around(root);
-    let Some(objects) = repository.directories.first().map(|directory| directory.join("objects")) else {
-        return false;
-    };
-    let mut directories = VecDeque::from([objects]);
-    let mut seen = 0;
-    while let Some(objects) = directories.pop_front() {
-        seen += 1;
-        if seen > MAX_DIRECTORIES || is_in(&objects, hash, &bytes).unwrap_or(true) {
-            return true;
-        }
-        match read_text(&objects.join("info/alternates"), SETTINGS_LIMIT) {
-            Ok(list) => directories.extend(list.unwrap_or_default().lines().map(|line| objects.join(line))),
-            Err(_) => return true,
-        }
+    match Repository::around(root).object_directories() {
+        Ok(directories) => directories.iter().any(|objects| is_in(objects, hash, &bytes).unwrap_or(true)),
+        Err(_) => true,
     }
-    false
 }
 
 fn is_in(objects: &Path, hash: &str, bytes: &[u8]) -> io::Result<bool> {

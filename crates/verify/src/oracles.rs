@@ -1,6 +1,6 @@
 //! Protected files: found by globs, stored in their accepted version, restored before checks run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -9,55 +9,60 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_store::{AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, sha256_hex};
+use autonoe_files::{UntrustedDir, Visibility};
+use autonoe_store::{
+    AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, ProtectedPath, sha256_hex,
+};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
+use crate::protect_pattern::{PatternProblem, ProtectPattern};
 
 /// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
 
-/// Paths below `root` that match one of the globs. Links are listed, not followed.
+/// Files that match one of the globs of the project at `root`. Links are listed, not followed.
 fn matching<'a>(
     root: &Path,
     globs: impl IntoIterator<Item = &'a String>,
     cancel: &CancellationToken,
-) -> Result<BTreeSet<String>, Fault> {
-    // Names that are not UTF-8 cannot be accepted.
-    let found = matching_paths(root, globs, cancel)?
-        .into_iter()
-        .filter_map(|path| path.into_os_string().into_string().ok());
-    Ok(found.collect())
+) -> Result<BTreeSet<ProtectedPath>, Fault> {
+    let mut by_top: BTreeMap<usize, Vec<ProtectPattern>> = BTreeMap::new();
+    for glob in globs {
+        let pattern = ProtectPattern::parse(glob).map_err(|problem| wrong_pattern(&problem))?;
+        by_top.entry(pattern.up).or_default().push(pattern);
+    }
+    let mut found = BTreeSet::new();
+    for (up, patterns) in by_top {
+        if let Some(top) = root.ancestors().nth(up) {
+            search(root, top, &patterns, &mut found, cancel)?;
+        }
+    }
+    Ok(found)
 }
 
-fn matching_paths<'a>(
+/// `top`: where the patterns begin.
+fn search(
     root: &Path,
-    globs: impl IntoIterator<Item = &'a String>,
+    top: &Path,
+    patterns: &[ProtectPattern],
+    found: &mut BTreeSet<ProtectedPath>,
     cancel: &CancellationToken,
-) -> Result<Vec<PathBuf>, Fault> {
-    let globs: Vec<&String> = globs.into_iter().collect();
-    let set = glob_set(globs.iter().copied())?;
-    let mut found = Vec::new();
-    if set.is_empty() {
-        return Ok(found);
-    }
-    let is_ours = |name: &OsStr| name == ".git" || name == ".autonoe";
+) -> Result<(), Fault> {
+    let set = glob_set(patterns).map_err(|error| wrong_pattern(&error.into()))?;
     // Skips directories that no glob can match, since a project may be large.
-    let prefixes: Vec<PathBuf> = globs.iter().map(|glob| literal_prefix(glob)).collect();
-    let top = root.to_owned();
-    let may_contain = move |path: &Path| {
-        let path = path.strip_prefix(&top).unwrap_or(path);
-        prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix))
-    };
-    let walk = WalkBuilder::new(root)
+    let prefixes: Vec<PathBuf> =
+        patterns.iter().map(|pattern| top.join(pattern.literal_prefix().collect::<PathBuf>())).collect();
+    let may_contain =
+        move |path: &Path| prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix));
+    let ours = [root.join(".git"), root.join(".autonoe"), top.join(".git")];
+    let walk = WalkBuilder::new(top)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(move |entry| {
-            may_contain(entry.path()) && (entry.depth() != 1 || !is_ours(entry.file_name()))
-        })
+        .filter_entry(move |entry| may_contain(entry.path()) && ours.iter().all(|path| path != entry.path()))
         .build();
     for entry in walk.filter_map(Result::ok) {
         if cancel.is_cancelled() {
@@ -70,11 +75,8 @@ fn matching_paths<'a>(
         if entry.file_type().is_none_or(|kind| kind.is_dir()) {
             continue;
         }
-        let Ok(path) = entry.path().strip_prefix(root) else {
-            continue;
-        };
-        if set.is_match(path) {
-            found.push(path.to_owned());
+        if entry.path().strip_prefix(top).is_ok_and(|path| set.is_match(path)) {
+            found.insert(ProtectedPath::of(root, entry.path()));
         }
         if found.len() > MAX_FILES {
             let message = format!("The `protect` globs match more than {MAX_FILES} files.");
@@ -82,43 +84,29 @@ fn matching_paths<'a>(
                 .hint("Let `protect` match the tests and their helpers, not build output."));
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-/// Directories of which globs protect everything.
-pub(crate) fn protected_directories(globs: &BTreeSet<String>) -> impl Iterator<Item = &str> {
-    let is_wild = |path: &str| path.contains(['*', '?', '[', '{', '\\']);
-    globs.iter().filter_map(move |glob| {
-        let glob = glob.strip_prefix("./").unwrap_or(glob).trim_end_matches('/');
-        let path = glob.strip_suffix("/**").unwrap_or(glob);
-        (!path.is_empty() && !is_wild(path)).then_some(path)
-    })
+/// Directories of which globs protect everything, in the project at `root`.
+pub(crate) fn protected_directories(globs: &BTreeSet<String>, root: &Path) -> Vec<PathBuf> {
+    let patterns = globs.iter().filter_map(|glob| ProtectPattern::parse(glob).ok());
+    let paths = patterns.filter_map(|pattern| Some(pattern.whole_path()?.at(root)));
+    paths.filter(|path| path.is_dir() && !path.is_symlink()).collect()
 }
 
-/// The part of a glob before its first wildcard.
-fn literal_prefix(glob: &str) -> PathBuf {
-    let glob = glob.strip_prefix("./").unwrap_or(glob);
-    let is_wild = |part: &&str| part.contains(['*', '?', '[', '{', '\\']);
-    glob.split('/').take_while(|part| !is_wild(part)).collect()
+fn wrong_pattern(problem: &PatternProblem) -> Fault {
+    Fault::permanent(FaultLayer::Config, "oracle", format!("A check cannot be used: {problem}."))
 }
 
-fn glob_set<'a>(globs: impl IntoIterator<Item = &'a String>) -> Result<GlobSet, Fault> {
+fn glob_set(patterns: &[ProtectPattern]) -> Result<GlobSet, globset::Error> {
     let mut set = GlobSetBuilder::new();
-    let wrong = |error: globset::Error| {
-        Fault::permanent(
-            FaultLayer::Config,
-            "oracle",
-            format!("A check has an invalid glob in `protect`: {error}."),
-        )
-    };
-    for glob in globs {
-        let glob = glob.strip_prefix("./").unwrap_or(glob);
-        set.add(GlobBuilder::new(glob).literal_separator(true).build().map_err(wrong)?);
+    for ProtectPattern { glob, .. } in patterns {
         // A directory includes everything in it.
-        let inside = format!("{}/**", glob.trim_end_matches('/'));
-        set.add(GlobBuilder::new(&inside).literal_separator(true).build().map_err(wrong)?);
+        for glob in [glob.clone(), format!("{glob}/**")] {
+            set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
+        }
     }
-    set.build().map_err(wrong)
+    set.build()
 }
 
 /// Accepts the files of new globs in `root`, a clean checkout or what the user decided about. Returns what is missing: globs that match
@@ -136,23 +124,19 @@ pub(crate) fn freeze(
         if !registry.globs.insert(glob.clone()) {
             continue;
         }
-        let files = matching_paths(root, [glob], cancel)?;
+        let files = matching(root, [glob], cancel)?;
         if files.is_empty() {
             registry.globs.remove(glob);
             missing.push(glob.clone());
         }
         for file in files {
-            let Some(name) = file.to_str() else {
-                missing.push(format!("{} (its name is not UTF-8; rename it)", file.display()));
-                continue;
-            };
-            if registry.files.contains_key(name) {
+            if registry.files.contains_key(&file) {
                 continue;
             }
-            match registry.accept(project, root, name, now) {
-                Ok(()) => accept_target(registry, project, root, name, now)?,
+            match registry.accept(project, root, &file, now) {
+                Ok(()) => accept_target(registry, project, root, &file, now)?,
                 Err(AcceptError::Unreadable(error)) => {
-                    missing.push(format!("{name} ({error}; {})", error.advice()));
+                    missing.push(format!("{file} ({error}; {})", error.advice()));
                 }
                 Err(AcceptError::Fault(fault)) => return Err(fault),
             }
@@ -166,21 +150,21 @@ fn accept_target(
     registry: &mut CheckRegistry,
     project: &Project,
     root: &Path,
-    name: &str,
+    file: &ProtectedPath,
     now: Timestamp,
 ) -> Result<(), Fault> {
-    let is_link = registry.files.get(name).is_some_and(|accepted| accepted.link);
+    let is_link = registry.files.get(file).is_some_and(|accepted| accepted.link);
     let (true, Ok(root)) = (is_link, root.canonicalize()) else {
         return Ok(());
     };
-    let target = root.join(name).canonicalize().ok();
-    let target = target.as_deref().and_then(|target| target.strip_prefix(&root).ok()?.to_str());
-    let Some(target) =
-        target.filter(|target| root.join(target).is_file() && !registry.files.contains_key(*target))
-    else {
+    let (top, _) = file.within(&root);
+    let target = file.at(&root).canonicalize().ok();
+    let target = target.filter(|target| target.is_file() && target.starts_with(top));
+    let target = target.map(|target| ProtectedPath::of(&root, &target));
+    let Some(target) = target.filter(|target| !registry.files.contains_key(target)) else {
         return Ok(());
     };
-    match registry.accept(project, &root, target, now) {
+    match registry.accept(project, &root, &target, now) {
         Err(AcceptError::Fault(fault)) => Err(fault),
         Ok(()) | Err(AcceptError::Unreadable(_)) => Ok(()),
     }
@@ -192,7 +176,7 @@ pub(crate) fn differences(
     registry: &CheckRegistry,
     root: &Path,
     cancel: &CancellationToken,
-) -> Result<Vec<(String, Option<String>)>, Fault> {
+) -> Result<Vec<(ProtectedPath, Option<String>)>, Fault> {
     let found = matching(root, &registry.globs, cancel)?;
     let all = found.iter().chain(registry.files.keys()).collect::<BTreeSet<_>>();
     let differing = all.into_iter().filter_map(|file| {
@@ -200,7 +184,7 @@ pub(crate) fn differences(
         let current = CurrentFile::read(root, file).ok();
         let is_same = match (&current, registry.files.get(file)) {
             (Some(current), Some(accepted)) => current.is(accepted),
-            (None, None) => fs::symlink_metadata(root.join(file)).is_err(),
+            (None, None) => fs::symlink_metadata(file.at(root)).is_err(),
             (Some(_), None) | (None, Some(_)) => false,
         };
         (!is_same).then(|| (file.clone(), current.map(|current| sha256_hex(&current.content))))
@@ -211,9 +195,9 @@ pub(crate) fn differences(
 /// Records what differs in the working tree. Returns the files that did not differ before.
 pub(crate) fn record_disputes(
     registry: &mut CheckRegistry,
-    differing: Vec<(String, Option<String>)>,
+    differing: Vec<(ProtectedPath, Option<String>)>,
     now: Timestamp,
-) -> Vec<String> {
+) -> Vec<ProtectedPath> {
     let before = std::mem::take(&mut registry.disputes);
     let mut new = Vec::new();
     for (file, sha256) in differing {
@@ -230,11 +214,13 @@ pub(crate) fn record_disputes(
 /// Accepted files that are not as they were restored, in a tree where nothing runs any more.
 pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Vec<String> {
     let (root, files) = (root.to_owned(), registry.files.clone());
-    let is_same = move |file: &str, accepted: &AcceptedFile| {
+    let is_same = move |file: &ProtectedPath, accepted: &AcceptedFile| {
         CurrentFile::read(&root, file).is_ok_and(|current| current.is(accepted))
     };
-    let changed =
-        files.into_iter().filter(move |(file, accepted)| !is_same(file, accepted)).map(|(file, _)| file);
+    let changed = files
+        .into_iter()
+        .filter(move |(file, accepted)| !is_same(file, accepted))
+        .map(|(file, _)| file.to_string());
     blocking(move |_| changed.collect()).await
 }
 
@@ -255,14 +241,13 @@ fn restore(
     tree: &Path,
     cancel: &CancellationToken,
 ) -> Result<(), Fault> {
-    let wrong = |file: &str, error: &io::Error| {
+    let wrong = |file: &ProtectedPath, error: &io::Error| {
         let message = format!("{file} cannot be restored in the checkout: {error}.");
         Fault::transient(FaultLayer::System, "oracle", message)
     };
-    for file in matching_paths(tree, &registry.globs, cancel)? {
-        if file.to_str().is_none_or(|file| !registry.files.contains_key(file)) {
-            fs::remove_file(tree.join(&file)).map_err(|error| wrong(&file.to_string_lossy(), &error))?;
-        }
+    let found = matching(tree, &registry.globs, cancel)?;
+    for file in found.iter().filter(|file| !registry.files.contains_key(file)) {
+        fs::remove_file(file.at(tree)).map_err(|error| wrong(file, &error))?;
     }
     for (file, accepted) in &registry.files {
         let content = registry.content(project, accepted)?;
@@ -274,12 +259,13 @@ fn restore(
 /// Replaces whatever exists at the path.
 pub(crate) fn write_within(
     tree: &Path,
-    file: &str,
+    file: &ProtectedPath,
     content: &[u8],
     accepted: &AcceptedFile,
 ) -> io::Result<()> {
-    let path = tree.join(file);
-    directory_within(tree, Path::new(file).parent().unwrap_or(Path::new("")))?;
+    let (top, below) = file.within(tree);
+    let path = top.join(below);
+    UntrustedDir::open(top)?.create(below.parent().unwrap_or(Path::new("")), Visibility::Everyone)?;
     match fs::symlink_metadata(&path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&path)?,
         Ok(_) => fs::remove_file(&path)?,
@@ -290,20 +276,4 @@ pub(crate) fn write_within(
     }
     fs::write(&path, content)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(if accepted.executable { 0o755 } else { 0o644 }))
-}
-
-/// The directory with this path below `tree`. Anything else on the way, especially a link, is replaced by a
-/// directory.
-pub(crate) fn directory_within(tree: &Path, path: &Path) -> io::Result<PathBuf> {
-    let mut directory = PathBuf::from(tree);
-    for component in path.components() {
-        directory.push(component);
-        match fs::symlink_metadata(&directory) {
-            Ok(metadata) if metadata.is_dir() => continue,
-            Ok(_) => fs::remove_file(&directory)?,
-            Err(_) => {}
-        }
-        fs::create_dir(&directory)?;
-    }
-    Ok(directory)
 }

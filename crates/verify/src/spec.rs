@@ -9,10 +9,14 @@
 //! $ ./calc add two 3
 //! two is not a number
 //! ? 2
+//! $ ./calc price
+//! \$ 5.00
 //! ```
 //!
 //! - Check: `./calc --version` prints `calc 1.0`
 //! ````
+
+mod markdown;
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,18 +24,9 @@ use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
 use autonoe_core::duration;
 
 use crate::check_limit::MAX_CHECKS;
+use crate::protect_pattern::ProtectPattern;
 use crate::spec_error::{SpecError, SpecProblem};
-
-/// What the current line is part of.
-enum LineContext {
-    Text,
-    /// Opened by `length` of the character `fence`.
-    Block {
-        fence: char,
-        length: usize,
-        check: Option<Box<CheckBlock>>,
-    },
-}
+use markdown::{CheckBlockText, SpecPart};
 
 /// A block of checks that is being parsed.
 struct CheckBlock {
@@ -91,64 +86,21 @@ fn delimiter(line: &str) -> Option<String> {
 
 /// Parses the checks of a specification.
 pub fn read_spec(text: &str) -> Result<Vec<Check>, SpecError> {
-    let mut heading = String::new();
-    let mut context = LineContext::Text;
+    let mut heading = "";
     let mut checks = NamedChecks::default();
-    for (number, line) in text.lines().enumerate().map(|(index, line)| (index + 1, line)) {
-        let trimmed = line.trim();
-        let here = |problem: SpecProblem| problem.at(number);
-        match &mut context {
-            LineContext::Text => {
-                if let Some((fence, length, info)) = opening(trimmed) {
-                    let check = is_check(info).then(|| CheckBlock::open(info, number).map(Box::new));
-                    let check = check.transpose().map_err(here)?;
-                    context = LineContext::Block { fence, length, check };
-                } else if let Some(title) = trimmed.strip_prefix('#') {
-                    heading = title.trim_start_matches('#').trim().to_owned();
-                } else if let Some(item) = list_item(trimmed) {
-                    checks.add(vec![read_item(item).map_err(here)?], &heading);
-                }
+    for (line, part) in markdown::parts(text)? {
+        match part {
+            SpecPart::Heading(title) => heading = title,
+            SpecPart::Item(item) => {
+                checks.add(vec![read_item(item).map_err(|problem| problem.at(line))?], heading);
             }
-            LineContext::Block { fence, length, check } => {
-                let is_end = trimmed.chars().all(|c| c == *fence) && trimmed.len() >= *length;
-                match (is_end, check.as_mut()) {
-                    (true, _) => {
-                        if let Some(block) = check.take() {
-                            checks.add(block.close()?, &heading);
-                        }
-                        context = LineContext::Text;
-                    }
-                    (false, Some(block)) => block.add(line).map_err(here)?,
-                    (false, None) => {}
-                }
-            }
+            SpecPart::Block(block) => checks.add(CheckBlock::read(&block, line)?, heading),
         }
         if checks.found.len() > MAX_CHECKS {
-            return Err(here(SpecProblem::TooMany));
+            return Err(SpecProblem::TooMany.at(line));
         }
     }
-    match context {
-        LineContext::Block { check: Some(block), .. } => Err(SpecProblem::NotClosed.at(block.line)),
-        LineContext::Block { check: None, .. } | LineContext::Text => Ok(checks.found),
-    }
-}
-
-/// Fence character, fence length and info string of a line that opens a block.
-fn opening(line: &str) -> Option<(char, usize, &str)> {
-    let fence = line.chars().next().filter(|c| ['`', '~'].contains(c))?;
-    let length = line.chars().take_while(|c| *c == fence).count();
-    (length >= 3).then(|| (fence, length, line[length..].trim()))
-}
-
-fn is_check(info: &str) -> bool {
-    info.split_whitespace().next() == Some("check")
-}
-
-/// The text after `- check:`.
-fn list_item(line: &str) -> Option<&str> {
-    let item = line.strip_prefix(['-', '*', '+'])?.trim_start();
-    let (word, rest) = item.split_once(':')?;
-    word.trim().trim_matches('*').eq_ignore_ascii_case("check").then(|| rest.trim_start_matches('*').trim())
+    Ok(checks.found)
 }
 
 /// Gives each check a unique name: its own, or one derived from the heading above it.
@@ -213,6 +165,14 @@ fn plain() -> Check {
 }
 
 impl CheckBlock {
+    fn read(text: &CheckBlockText<'_>, line: usize) -> Result<Vec<Check>, SpecError> {
+        let mut block = Self::open(text.info, line).map_err(|problem| problem.at(line))?;
+        for (number, line) in &text.lines {
+            block.add(line).map_err(|problem| problem.at(*number))?;
+        }
+        block.close()
+    }
+
     /// Parses `check [ID] [name=…] [time=…] [criteria=1,2] [protect=GLOB,GLOB] [network]`.
     fn open(info: &str, line: usize) -> Result<Self, SpecProblem> {
         let mut options = plain();
@@ -220,7 +180,12 @@ impl CheckBlock {
             match word.split_once('=') {
                 Some(("name", name)) => options.name = name.to_owned(),
                 Some(("time", time)) => options.time_limit = duration::parse(time)?,
-                Some(("protect", globs)) => options.protect.extend(globs.split(',').map(str::to_owned)),
+                Some(("protect", globs)) => {
+                    for glob in globs.split(',') {
+                        ProtectPattern::parse(glob)?;
+                        options.protect.push(glob.to_owned());
+                    }
+                }
                 Some(("criteria", numbers)) => {
                     let read = numbers.split(',').map(|number| number.parse().ok().filter(|n| *n > 0));
                     options.criteria = read
@@ -236,7 +201,8 @@ impl CheckBlock {
         Ok(Self { line, options, found: Vec::new(), lacks: CommandEnd::Nothing })
     }
 
-    /// `$ COMMAND`, then expected output lines, then optionally `? EXIT CODE`.
+    /// `$ COMMAND`, then expected output lines, then optionally `? EXIT CODE`. An output line that looks like one of these begins with a
+    /// backslash.
     fn add(&mut self, line: &str) -> Result<(), SpecProblem> {
         if self.lacks != CommandEnd::Nothing
             && let Some(check) = self.found.last_mut()
@@ -250,7 +216,7 @@ impl CheckBlock {
             };
             return Ok(());
         }
-        if let Some(command) = line.trim_start().strip_prefix("$ ") {
+        if let Some(command) = after_sign(line, '$') {
             self.lacks = CommandEnd::after(command.trim());
             self.found.push(Check {
                 command: command.trim().to_owned(),
@@ -265,13 +231,13 @@ impl CheckBlock {
                 false => Err(SpecProblem::OutputFirst),
             };
         };
-        match line.trim_start().strip_prefix("? ") {
+        match after_sign(line, '?') {
             Some(code) => match code.trim().parse() {
                 Ok(code) => check.exit = code,
                 Err(_) => return Err(SpecProblem::ExitCode { after: "?" }),
             },
             None if line.trim().is_empty() => {}
-            None => check.output.push(line.trim().to_owned()),
+            None => check.output.push(unescaped(line.trim()).to_owned()),
         }
         Ok(())
     }
@@ -292,6 +258,18 @@ impl CheckBlock {
         }
         Ok(self.found)
     }
+}
+
+/// The text after `$ ` or `? `.
+fn after_sign(line: &str, sign: char) -> Option<&str> {
+    line.trim_start().strip_prefix(sign).filter(|rest| rest.starts_with([' ', '\t']))
+}
+
+/// Without the first of the backslashes before `$ ` or `? `.
+fn unescaped(line: &str) -> &str {
+    let rest = line.trim_start_matches('\\');
+    let is_escaped = ['$', '?'].iter().any(|sign| after_sign(rest, *sign).is_some());
+    if is_escaped { line.strip_prefix('\\').unwrap_or(line) } else { line }
 }
 
 /// `` `COMMAND` [prints `TEXT`] [exits CODE] [within TIME] [for ID] ``.

@@ -3,6 +3,7 @@
 use autonoe_core::duration::DurationError;
 
 use crate::check_limit::too_many;
+use crate::protect_pattern::PatternProblem;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("SPEC.md, line {line}: {problem}")]
@@ -17,8 +18,20 @@ pub(crate) enum SpecProblem {
     TooMany,
     #[error("the check is never closed")]
     NotClosed,
+    #[error("this block is never closed, and a check below is in it")]
+    BlockNotClosed,
+    #[error("this comment is never closed, and a check below is in it")]
+    CommentNotClosed,
+    #[error(
+        "this check is in the block that line {opened} opens; close that block, or open it with a longer fence"
+    )]
+    InsideBlock { opened: usize },
+    #[error("a check cannot have a backquote after its fence: no Markdown reader takes it for a block")]
+    BackquoteAfterFence,
     #[error(transparent)]
     Duration(#[from] DurationError),
+    #[error(transparent)]
+    Protect(#[from] PatternProblem),
     #[error("'{0}' is not a list of criterion numbers, such as 1,2")]
     Criteria(String),
     #[error("unknown check option '{0}'; the options are name, time, criteria, protect and network")]

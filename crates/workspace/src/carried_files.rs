@@ -5,12 +5,13 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::{DOCUMENT_LIMIT, read_bytes, read_bytes_beneath, replace_beneath};
+use autonoe_files::{
+    DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes, read_bytes_beneath, replace_beneath,
+};
 
 use crate::hub::Hub;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
-use crate::user_files::directory;
 use crate::workspace::Workspace;
 
 /// Larger notes do not come home.
@@ -20,7 +21,9 @@ impl Hub {
     /// Gives a workspace what is the user's and not in its commits.
     pub(crate) fn carry_in(&self, workspace: &Workspace, from: &ProjectRevision) -> Result<(), Fault> {
         // Nothing of the project may be committed yet.
-        directory(&workspace.tree(), workspace.part()).map_err(|error| self.unwritable(&error))?;
+        UntrustedDir::open(&workspace.tree())
+            .and_then(|tree| tree.create(workspace.part(), Visibility::Everyone))
+            .map_err(|error| self.unwritable(&error))?;
         for name in [SPEC, NOTE] {
             self.carry_file_in(name, workspace, from)?;
         }

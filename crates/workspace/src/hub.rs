@@ -107,11 +107,11 @@ impl Hub {
     /// Reads the state of the user's repository and links its objects.
     pub async fn update(&self) -> Result<ProjectRevision, Fault> {
         let repository = self.repository();
-        let Some(shared) = repository.directories.first() else {
+        if repository.directories.is_empty() {
             return Err(
                 self.refused("it is not in a git repository", "Run `git init` and commit what there is.")
             );
-        };
+        }
         let top = repository.top(&self.root).to_owned();
         if top != self.root && self.contains_home(&top) {
             return Err(self.refused(
@@ -119,7 +119,13 @@ impl Hub {
                 "Run `git init` in the project and commit what there is.",
             ));
         }
-        let (objects, base) = (shared.join("objects"), self.layout.base_objects());
+        let objects = repository.object_directories().map_err(|error| {
+            self.refused(
+                &format!("the objects that its repository borrows cannot be read: {error}"),
+                error.advice(),
+            )
+        })?;
+        let base = self.layout.base_objects();
         let into = base.clone();
         let linking = tokio::task::spawn_blocking(move || link_objects(&objects, &into)).await;
         let linked = linking.map_err(|error| broken(&error))?.map_err(|error| self.unwritable(&error))?;

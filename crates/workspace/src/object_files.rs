@@ -3,16 +3,10 @@
 //!
 //! Objects that no commit reaches are linked too: they are the user's own, and no agent has ever written there.
 
-use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
-
-use autonoe_files::{SETTINGS_LIMIT, read_text};
-
-/// Maximum number of object directories: a repository may borrow from others, and those from more.
-const MAX_DIRECTORIES: usize = 16;
 
 /// What [`link_objects`] found.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,20 +17,11 @@ pub(crate) struct LinkedObjects {
     pub(crate) is_partial: bool,
 }
 
-/// Links the object files in `from`, and in the directories that it borrows from, into `into`.
-pub(crate) fn link_objects(from: &Path, into: &Path) -> io::Result<LinkedObjects> {
+/// Links the object files in the directories `from` into `into`.
+pub(crate) fn link_objects(from: &[PathBuf], into: &Path) -> io::Result<LinkedObjects> {
     let mut linked = LinkedObjects::default();
-    let mut queue = VecDeque::from([from.to_owned()]);
-    for _ in 0..MAX_DIRECTORIES {
-        let Some(objects) = queue.pop_front() else {
-            break;
-        };
-        link_directory(&objects, into, &mut linked)?;
-        let borrowed =
-            read_text(&objects.join("info/alternates"), SETTINGS_LIMIT).map_err(io::Error::other)?;
-        let borrowed = borrowed.unwrap_or_default();
-        let paths = borrowed.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        queue.extend(paths.map(|line| objects.join(line)));
+    for objects in from {
+        link_directory(objects, into, &mut linked)?;
     }
     Ok(linked)
 }

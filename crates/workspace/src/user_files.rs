@@ -3,9 +3,10 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use autonoe_core::fault::Fault;
+use autonoe_files::{UntrustedDir, Visibility};
 
 use crate::hub::Hub;
 use crate::project_files::{NOTE, OWN_DIRECTORY};
@@ -76,7 +77,7 @@ fn copy_file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
     if metadata.as_ref().is_some_and(|metadata| metadata.is_dir()) {
         return Ok(());
     }
-    directory(to, path.parent().unwrap_or(Path::new("")))?;
+    UntrustedDir::open(to)?.create(path.parent().unwrap_or(Path::new("")), Visibility::Everyone)?;
     match target.symlink_metadata() {
         Ok(there) if there.is_dir() => fs::remove_dir_all(&target)?,
         Ok(_) => fs::remove_file(&target)?,
@@ -88,19 +89,4 @@ fn copy_file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
         // Pipes, sockets and devices are left out; a deleted file stays deleted.
         _ => Ok(()),
     }
-}
-
-/// Makes a directory below `root`. What else is in the way, especially a link, is replaced.
-pub(crate) fn directory(root: &Path, path: &Path) -> io::Result<()> {
-    let mut directory = PathBuf::from(root);
-    for part in path.components() {
-        directory.push(part);
-        match directory.symlink_metadata() {
-            Ok(metadata) if metadata.is_dir() => continue,
-            Ok(_) => fs::remove_file(&directory)?,
-            Err(_) => {}
-        }
-        fs::create_dir(&directory)?;
-    }
-    Ok(())
 }

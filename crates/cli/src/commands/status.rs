@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding};
+use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
@@ -237,17 +237,18 @@ fn waiting_line(wait: &WaitRow) -> String {
 
 fn assurance_note(item: &Deliverable) -> String {
     let commit = item.finding.as_ref().and_then(|finding| finding.commit.as_deref());
-    let commit = commit.map(|commit| format!(" on {}", &commit[..commit.len().min(10)])).unwrap_or_default();
-    let qualification = item.finding.as_ref().map(Finding::qualification).unwrap_or_default();
+    let commit =
+        commit.map(|commit| format!(", commit {}", &commit[..commit.len().min(10)])).unwrap_or_default();
     let review = item.review.as_ref().map(|review| {
         let verdict = if review.holds { "reviewed" } else { "doubted" };
         format!(", {verdict} by {}", review.by)
     });
     let review = review.unwrap_or_default();
+    let words = item.assurance_words().unwrap_or_default();
     match item.assurance() {
-        Some(Assurance::Verified) => format!("  (verified{qualification}{commit}{review})"),
-        Some(Assurance::Claimed) => format!("  (claimed{review})"),
-        Some(Assurance::Failed) => format!("  (failed{commit})"),
+        Some(Assurance::Verified) => format!("  ({words}{commit}{review})"),
+        Some(Assurance::Claimed) => format!("  ({words}{review})"),
+        Some(Assurance::Failed) => format!("  ({words}{commit})"),
         None => String::new(),
     }
 }
@@ -307,6 +308,8 @@ fn as_json(facts: &StatusFacts) -> Value {
         "passed": tally.passed,
         "verified": tally.verified,
         "verified_by_builder": tally.verified_by_builder,
+        "verified_partially": tally.verified_partially,
+        "with_unchecked_criteria": tally.with_unchecked_criteria,
         "claimed": tally.claimed(),
         "blocked": tally.blocked,
         "total": tally.total,

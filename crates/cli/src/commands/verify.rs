@@ -106,6 +106,9 @@ fn notes(project: &Project, status: Option<&ProjectStatus>, evidence: &Evidence)
     if let Some(item) = item.filter(|item| item.status != DeliverableStatus::Passed) {
         notes.push(format!("its status is {} now, no longer passed", item.status));
     }
+    if let Some(unchecked) = evidence.unchecked() {
+        notes.push(unchecked.to_string());
+    }
     if let (Some(head), Some(commit)) = (last_commit(project.root()), &evidence.commit)
         && head != *commit
     {
@@ -170,6 +173,6 @@ fn as_json(verified: &Reproduced<'_>) -> serde_json::Value {
         .collect();
     json!({
         "deliverable": evidence.deliverable, "reproduced": verified.holds(), "notes": notes, "commit": evidence.commit,
-        "same_files": reproduction.same_tree, "checks": checks,
+        "same_files": reproduction.same_tree, "checks": checks, "unchecked": evidence.unchecked(),
     })
 }

@@ -31,11 +31,12 @@ pub fn agent(backend: &str, model: &str) -> String {
     if model.is_empty() { backend.to_owned() } else { format!("{backend} with {model}") }
 }
 
-/// `[PASS] User Auth (DL-001)`, `[BLOCKED] Payment (DL-002): no API key`.
+/// `[PASS] User Auth (DL-001): verified, 1 of 3 criteria checked, no check for 2, 3`, `[BLOCKED] Payment (DL-002): no API key`.
 pub fn status_line(change: &StatusChange) -> String {
-    let StatusChange { deliverable_id: id, description, new, reason, .. } = change;
-    let reason = reason.as_ref().map(|reason| format!(": {}", cut(reason, MAX_REASON))).unwrap_or_default();
-    format!("{} {description} ({id}){reason}", status_tag(*new))
+    let StatusChange { deliverable_id: id, description, new, reason, assurance, .. } = change;
+    let note = reason.as_ref().map(|reason| cut(reason, MAX_REASON)).or_else(|| assurance.clone());
+    let note = note.map(|note| format!(": {note}")).unwrap_or_default();
+    format!("{} {description} ({id}){note}", status_tag(*new))
 }
 
 /// `[PASS]`, `[BLOCKED]`, `[PENDING]`.
@@ -273,24 +274,31 @@ mod tests {
 
     #[test]
     fn notice_lines_of_seed_000() {
-        for (status, line) in [
-            (DeliverableStatus::Passed, "[PASS] User Auth (DL-001)"),
-            (DeliverableStatus::Blocked, "[BLOCKED] User Auth (DL-001)"),
-            (DeliverableStatus::Pending, "[PENDING] User Auth (DL-001)"),
+        let in_part = Some("verified, 1 of 3 criteria checked, no check for 2, 3".to_owned());
+        for (new, assurance, line) in [
+            (DeliverableStatus::Passed, None, "[PASS] User Auth (DL-001)"),
+            (
+                DeliverableStatus::Passed,
+                in_part,
+                "[PASS] User Auth (DL-001): verified, 1 of 3 criteria checked, no check for 2, 3",
+            ),
+            (DeliverableStatus::Blocked, None, "[BLOCKED] User Auth (DL-001)"),
+            (DeliverableStatus::Pending, None, "[PENDING] User Auth (DL-001)"),
         ] {
-            assert_eq!(status_line(&change(status, None)), line);
+            assert_eq!(status_line(&change(new, assurance, None)), line);
         }
-        let blocked = change(DeliverableStatus::Blocked, Some("no key;\nask Ann"));
+        let blocked = change(DeliverableStatus::Blocked, None, Some("no key;\nask Ann"));
         assert_eq!(status_line(&blocked), "[BLOCKED] User Auth (DL-001): no key;⏎ask Ann");
     }
 
-    fn change(new: DeliverableStatus, reason: Option<&str>) -> StatusChange {
+    fn change(new: DeliverableStatus, assurance: Option<String>, reason: Option<&str>) -> StatusChange {
         StatusChange {
             deliverable_id: "DL-001".to_owned(),
             description: "User Auth".to_owned(),
             previous: None,
             new,
             reason: reason.map(str::to_owned),
+            assurance,
         }
     }
 

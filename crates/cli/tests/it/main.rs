@@ -21,6 +21,7 @@ mod declarative_agents;
 mod deleted_status;
 mod demo;
 mod disk_errors;
+mod documented_tests;
 mod environments;
 mod event_order;
 mod full_disk;

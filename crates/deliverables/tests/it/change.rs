@@ -126,6 +126,7 @@ async fn set_status_answers_writes_and_notifies_exactly_once() {
             description: "What A is".to_owned(),
             previous: Some(previous),
             new,
+            assurance: None,
         });
         assert_eq!(fixture.notified(), notified);
         previous = new;

@@ -1,7 +1,7 @@
 //! The program changes what judges it while the check runs. The user's tests start it once before they test it.
 
 use super::{ALONE, programs, tricky};
-use crate::projects::{REFUSED, TESTED, TESTS};
+use crate::projects::{Files, REFUSED, TESTED, TESTS};
 use crate::scenario::Scenario;
 
 const PROGRAMS: &[(&str, &str)] = &[
@@ -37,15 +37,28 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("creates the file that skips the tests", "touch skip-tests; echo 5\n"),
 ];
 
+/// Tests with an absolute path.
+const TESTS_BY_PATH: Files = &[
+    ("tests/run.sh", "sh calc.sh version > /dev/null 2>&1; sh \"$PWD/tests/large.test\" && echo all good\n"),
+    ("tests/large.test", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
+];
+
+/// Puts another file at the path of a test.
+const MOVES_ABOVE: &str = "here=$PWD; above=$here\n\
+    while [ \"$above\" != / ]; do above=$(dirname \"$above\"); mv \"$above\" \"$above.aside\" && break; done\n\
+    mkdir -p \"$here/tests\" && echo true > \"$here/tests/large.test\"\n";
+
 pub fn all() -> Vec<Scenario> {
     let ends_all = format!("echo all good > /proc/$PPID/fd/1; {ALONE} && kill -9 -1\n");
     let ending = programs(TESTED, &[("prints the result itself and ends everything", &ends_all)]);
-    let programs = programs(TESTED, PROGRAMS).into_iter().chain(ending).map(|one| one.with_files(TESTS));
+    let changing = programs(TESTED, PROGRAMS).into_iter().chain(ending).map(|one| one.with_files(TESTS));
     let remount = tricky(
         "mounts other tests over them",
         TESTED,
         "cat > calc.sh <<'P'\n[ $1 != version ] || { mkdir -p ~/t; echo 'echo all good' > ~/t/run.sh; echo true > ~/t/a.test; unshare -rm mount --bind ~/t tests; }\necho 5\nP\nwork",
         REFUSED,
     );
-    programs.chain([remount.with_files(TESTS)]).collect()
+    let moving = programs(TESTED, &[("moves the directories above the tests aside", MOVES_ABOVE)]);
+    let moving = moving.into_iter().map(|one| one.with_files(TESTS_BY_PATH));
+    changing.chain([remount.with_files(TESTS)]).chain(moving).collect()
 }

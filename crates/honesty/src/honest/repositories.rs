@@ -8,6 +8,10 @@ use crate::turns::{commit, pass, write};
 /// Checks that need the history, the tags and the branch of the commit.
 const HISTORY: &str = "# Calc\n\n```check A\n$ sh calc.sh add 10 20\n30\n$ git log --oneline --format=%s\nwork\nbegin\n$ git describe --tags --abbrev=0\nv1\n$ git status --porcelain\n$ git diff HEAD~1 --stat\n...\n...1 file changed...\n```\n";
 
+/// Runs tests that are beside the project.
+const TESTED_BESIDE: &str =
+    "# Calc\n\n```check A protect=../../shared/**\n$ sh ../../shared/run.sh\nall good\n```\n";
+
 /// Replaces the repository by a clone of it.
 const ROWS: &[(&str, &str)] = &[
     (
@@ -94,5 +98,12 @@ pub fn all() -> Vec<Scenario> {
         }
         .in_place(),
     );
+    let beside = Scenario {
+        part: "services/calc",
+        ..honest("has protected files beside its part of a repository", TESTED_BESIDE, &program)
+            .with_files(&[("../../shared/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ] && echo all good\n")])
+    };
+    let name = format!("{}, in the checkout", beside.name);
+    all.extend([beside.clone(), Scenario { name, ..beside }.in_place()]);
     all
 }

@@ -206,6 +206,65 @@ async fn state_inside_the_project_is_hidden() {
     assert!(test_room.project().join("state/home/z").exists());
 }
 
+/// Moves a directory aside and puts another one with the same path in its place.
+const REPLACE: &str = r#"replace() { mv "$1" "$1.aside" && mkdir -p "$2" && echo forged > "$2/file"; }"#;
+
+/// A judge that uses an absolute path would run what a program has put there.
+#[tokio::test]
+async fn directories_above_a_mount_cannot_be_replaced() {
+    for place in ["/tmp", "/var/tmp", "/dev/shm"] {
+        let dir = tempfile::tempdir_in(place).unwrap();
+        let state = dir.path().join("state");
+        let test_room = test_room!(|bounds| {
+            // Where the commands start.
+            bounds.write = vec![bounds.root.clone()];
+            bounds.root = state.join("checkouts/tree");
+            bounds.home = state.join("checkouts/home");
+            bounds.read = vec![state.join("objects/pack")];
+            for path in [&bounds.root, &bounds.home, &bounds.read[0]] {
+                fs::create_dir_all(path).unwrap();
+                fs::write(path.join("file"), "real").unwrap();
+            }
+        });
+        let (state, dir) = (state.display(), dir.path().display());
+        for path in ["checkouts/tree", "checkouts/home", "objects/pack"] {
+            for above in
+                [dir.to_string(), state.to_string(), format!("{state}/checkouts"), format!("{state}/{path}")]
+            {
+                test_room.fails(&format!("cd /; {REPLACE}; replace {above} {state}/{path}")).await;
+            }
+            assert_eq!(test_room.succeeds(&format!("cat {state}/{path}/file")).await, "real");
+        }
+        test_room
+            .succeeds(&format!(
+                "echo x > {place}/own && cd {state}/checkouts && echo x > tree/x && echo x > home/x"
+            ))
+            .await;
+    }
+}
+
+#[tokio::test]
+async fn directories_above_hidden_state_cannot_be_replaced() {
+    let test_room = test_room!(|bounds| {
+        let state = bounds.root.join("me/.local/state");
+        fs::create_dir_all(state.join("objects")).unwrap();
+        fs::write(state.join("journal"), "x").unwrap();
+        fs::write(bounds.root.join("me/.local/guarded"), "x").unwrap();
+        bounds.protected = vec![bounds.root.join("me/.local/guarded")];
+        bounds.home = state.join("home");
+        bounds.read = vec![state.join("objects")];
+        bounds.hidden = vec![state];
+    });
+    for above in ["me", "me/.local", "me/.local/state"] {
+        test_room.fails(&format!("{REPLACE}; replace {above} me/.local/state")).await;
+    }
+    test_room.fails("echo y > me/.local/guarded").await;
+    test_room.fails("cat me/.local/state/journal").await;
+    test_room
+        .succeeds("ls me/.local/state/objects && echo x > me/.local/x && echo x > me/.local/state/home/x")
+        .await;
+}
+
 #[tokio::test]
 async fn paths_that_the_user_added_are_accessible() {
     let test_room = test_room!(|bounds| {

@@ -47,8 +47,15 @@ fn errors_name_the_line() {
         ("```check time=soon\n$ x\n```\n", "line 1: 'soon' is not a duration"),
         ("```check tme=3s\n$ x\n```\n", "line 1: unknown check option 'tme'"),
         ("```check criteria=0\n$ x\n```\n", "line 1: '0' is not a list of criterion numbers"),
+        ("```check protect=a,/etc\n$ x\n```\n", "line 1: `protect` has the absolute path '/etc'"),
         ("```check A B\n$ x\n```\n", "line 1: unexpected word 'B'"),
         ("```check\n$ x\n? many\n```\n", "line 3: expected an exit code after `?`"),
+        ("> ```check\n> $ x\n\n> more\n", "line 1: the check is never closed"),
+        ("```sh\nx\n\n```check\n$ x\n```\n", "line 4: this check is in the block that line 1 opens"),
+        ("~~~sh\nx\n\n```check\n$ x\n```\n", "line 1: this block is never closed, and a check below"),
+        ("> ~~~sh\n> ```check\n\nx\n", "line 1: this block is never closed, and a check below"),
+        ("\n<!-- later\n- check: `x`\n", "line 2: this comment is never closed, and a check below"),
+        ("```check name=`x`\n$ x\n```\n", "line 1: a check cannot have a backquote after its fence"),
         ("- check: ./x\n", "line 1: expected a command in backquotes"),
         ("- check: `x` shows `y`\n", "line 1: unknown word 'shows'"),
     ] {
@@ -96,4 +103,53 @@ fn a_command_can_have_a_here_document_and_several_lines() {
     assert_eq!(commands, expected);
     let error = read_spec("```check A\n$ ./up <<EOF\nhello\n```\n").expect_err("unfinished");
     assert!(error.to_string().contains("not finished"), "{error}");
+}
+
+fn commands(spec: &str) -> Vec<String> {
+    let checks = read_spec(spec).unwrap_or_else(|error| panic!("{error} in {spec}"));
+    checks.into_iter().map(|check| format!("{} {:?}", check.command, check.output)).collect()
+}
+
+#[test]
+fn checks_are_found_wherever_a_reader_of_markdown_sees_them() {
+    for spec in [
+        "> ```check\n> $ x\n> 5\n> ```\n",
+        "> > ```check\n> >$ x\n>> 5\n> > ```\n",
+        "1. First\n\n   ```check\n   $ x\n   5\n   ```\n",
+        "- ```check\n  $ x\n  5\n  ```\n",
+        "-\t```check\n\t$\tx\n\t5\n\t```\n",
+        "> - ~~~check\n>   $ x\n>   5\n>   ~~~~\n",
+        "<details>\n<summary>Checks</summary>\n\n```check\n$ x\n5\n```\n</details>\n",
+        "<details>\n```check\n$ x\n5\n```\n</details>\n",
+        "``` Check\r\n$ x\r\n5\r\n```\r\n",
+        "\u{feff}```CHECK\n$ x\n5\n```\n",
+        "```one``` two\n\n```check\n$ x\n5\n```\n",
+        "Text about `<!--`.\n```check\n$ x\n5\n```\n",
+        "1. Check: `x` prints `5`\n",
+        "> * [ ] __Check__: `x` prints `5`\n",
+        "- nested\n    + check: `x` prints `5`\n",
+    ] {
+        assert_eq!(commands(spec), [r#"x ["5"]"#], "{spec}");
+    }
+}
+
+#[test]
+fn a_comment_contains_no_check() {
+    let spec = "<!-- later:\n```check\n$ x\n```\n- check: `x`\n-->\n\n<!-- - check: `x` -->\n> <!--\n> ```check\n> $ x\n> ```\n> -->\n\n```check\n$ y\n<!--\n```\n";
+    assert_eq!(commands(spec), [r#"y ["<!--"]"#]);
+}
+
+#[test]
+fn a_backslash_makes_an_output_line_of_what_looks_like_a_command() {
+    let spec = "```check\n$ ./price\n\\$ 5.00\n\\? 2\n\\\\$ 1\n\\n\n$5\n? 3\n```\n";
+    let checks = read_spec(spec).expect("valid");
+    let [check] = checks.as_slice() else { panic!("one: {checks:?}") };
+    assert_eq!(check.output, ["$ 5.00", "? 2", "\\$ 1", "\\n", "$5"]);
+    assert_eq!(check.exit, 3);
+}
+
+#[test]
+fn the_indentation_of_a_block_is_not_part_of_a_here_document() {
+    let spec = "- Reads:\n  ```check\n  $ ./up <<EOF\n    deep\n  EOF\n    DEEP\n  ```\n";
+    assert_eq!(commands(spec), ["./up <<EOF\n  deep\nEOF [\"DEEP\"]"]);
 }

@@ -56,7 +56,10 @@ async fn disputed_files_are_accepted_or_restored() {
     accepts(&examiner, "tests/more.sh");
     let registry = CheckRegistry::load(&fixture.project).unwrap();
     assert!(registry.disputes.is_empty());
-    assert_eq!(registry.files.keys().collect::<Vec<_>>(), ["tests/add.sh", "tests/more.sh"]);
+    assert_eq!(
+        registry.files.keys().map(ToString::to_string).collect::<Vec<_>>(),
+        ["tests/add.sh", "tests/more.sh"]
+    );
 
     // A deletion can be accepted as well, and then the weak test decides alone.
     fs::remove_file(fixture.path("tests/more.sh")).unwrap();

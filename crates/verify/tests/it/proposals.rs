@@ -3,7 +3,10 @@
 use autonoe_core::check::{Assurance, CheckOrigin};
 use autonoe_core::event::CheckPurpose;
 use autonoe_core::examiner::{Examiner, Proposal};
+use autonoe_core::plan::StatusReader;
 use autonoe_store::CheckRegistry;
+use autonoe_test_kit::FixedClock;
+use autonoe_verify::{Evidence, accept};
 use serde_json::json;
 
 use super::fixture::{ADDS, ExaminerFixture, VerifyFixture, check};
@@ -94,4 +97,27 @@ async fn a_reviewer_is_asked_about_what_only_the_builder_has_checked() {
         briefing.contains("Its builder wrote these checks") && briefing.contains("`test -f done`"),
         "{briefing}"
     );
+}
+
+#[tokio::test]
+async fn criteria_without_a_check_are_named_wherever_it_is_called_verified() {
+    let fixture = VerifyFixture::new(PLAIN);
+    let examiner = fixture.prepared().await;
+    let first = check("test -f done", json!({ "name": "first", "deliverable": "A", "criteria": [1] }));
+    // It has always passed, so it covers nothing.
+    let vacuous = check("true", json!({ "name": "vacuous", "deliverable": "A", "criteria": [2] }));
+    let proposals = vec![Proposal::New(first), Proposal::New(vacuous)];
+    examiner.propose(&["A".to_owned()], proposals).await.unwrap();
+    examiner.prepare().await.unwrap();
+    fixture.commit(&[("done", "")]);
+    let words = "verified by the builder's checks, 1 of 2 criteria checked, no check for 2.";
+    examiner.assert_claim("A", Assurance::Verified, &[words]).await;
+    let status = examiner.status.load().await.unwrap().unwrap();
+    assert_eq!(status.tally().with_unchecked_criteria, 1);
+    let evidence = Evidence::load(&fixture.project, "A").unwrap().unwrap();
+    assert_eq!(evidence.unchecked().unwrap().numbers, [2]);
+
+    accept(&fixture.project, &[], "vacuous", FixedClock::NOON).unwrap();
+    let finding = examiner.assert_claim("A", Assurance::Verified, &[]).await.finding;
+    assert_eq!(finding.unchecked, None);
 }

@@ -1,11 +1,14 @@
 //! Files that checks rely on: accepted before the work, restored before each check, disputed when they change.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 use autonoe_core::check::Assurance;
 use autonoe_core::examiner::Examiner;
 use autonoe_store::CheckRegistry;
+use autonoe_verify::{reject, written_checks};
 
 use super::fixture::{ADDS, PRINTS_FIVE, TEST, TESTED, VerifyFixture};
 
@@ -130,4 +133,84 @@ async fn what_a_protected_link_leads_to_is_protected_too() {
     examiner.assert_claim("A", Assurance::Failed, &["tools/add.sh"]).await;
     fixture.commit(&[("calc.sh", ADDS)]);
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+/// The checkouts of this test are below `/tmp`, which is the room's own there.
+#[tokio::test]
+async fn the_directories_above_a_test_with_an_absolute_path_cannot_be_replaced() {
+    let starts_first = "sh calc.sh version; sh \"$PWD/tests/large.sh\"\n";
+    let large = "[ \"$(sh calc.sh add 10 20)\" = 30 ] && echo all good\n";
+    let fixture =
+        VerifyFixture::with_files(TESTED, &[("tests/add.sh", starts_first), ("tests/large.sh", large)]);
+    let examiner = fixture.prepared().await;
+    let forges = "here=$PWD; above=$here\n\
+                  while [ \"$above\" != / ]; do above=$(dirname \"$above\"); mv \"$above\" \"$above.aside\" && break; done\n\
+                  mkdir -p \"$here/tests\" && echo 'echo all good' > \"$here/tests/large.sh\"\n";
+    fixture.commit(&[("calc.sh", &format!("exec > /dev/null 2>&1\n{forges}"))]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_utf_8_is_accepted_and_disputed_like_any_other() {
+    let loads = "for part in tests/part*; do . \"./$part\"; done\n";
+    let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", loads)]);
+    let part = fixture.root().join(OsStr::from_bytes(b"tests/part\xff"));
+    fs::write(&part, TEST).unwrap();
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+
+    let overwrites = "for part in tests/part*; do echo 'echo all good' > \"$part\"; done; echo 4\n";
+    fixture.commit(&[("calc.sh", overwrites)]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+
+    fs::write(&part, WEAK).unwrap();
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass", r"tests/part\xff"]).await;
+    assert_eq!(examiner.disputed(), [r"tests/part\xff"]);
+    reject(&fixture.project, &[], r"tests/part\xff").unwrap();
+    assert_eq!(fs::read_to_string(&part).unwrap(), TEST);
+}
+
+#[tokio::test]
+async fn files_beside_the_project_in_its_repository_are_protected() {
+    let spec = "# Calc\n\n```check A protect=../shared/**\n$ sh ../shared/add.sh\nall good\n```\n";
+    let fixture = VerifyFixture::without_repository(spec);
+    let top = fixture.root().parent().unwrap().to_owned();
+    let test = top.join("shared/add.sh");
+    fs::create_dir(top.join("shared")).unwrap();
+    fs::write(&test, TEST).unwrap();
+    fixture.git_in(&top, &["init", "-q", "-b", "main", "."]);
+    fixture.git_in(&top, &["add", "shared"]);
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    assert_eq!(*examiner.protected.read().unwrap(), [test.clone(), fixture.path("SPEC.md")]);
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+
+    for program in [
+        "echo 'echo all good' > ../shared/add.sh; echo 4\n",
+        "mv ../shared ../aside; mkdir ../shared; echo 'echo all good' > ../shared/add.sh; echo 4\n",
+    ] {
+        fixture.commit(&[("calc.sh", program)]);
+        examiner.assert_claim("A", Assurance::Failed, &["do not pass"]).await;
+    }
+
+    fs::write(&test, WEAK).unwrap();
+    fs::write(top.join("shared/more.sh"), WEAK).unwrap();
+    fixture.git_in(&top, &["add", "shared"]);
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    examiner.assert_claim("A", Assurance::Failed, &["do not pass", "../shared/add.sh"]).await;
+    assert_eq!(examiner.disputed(), ["../shared/add.sh", "../shared/more.sh"]);
+    reject(&fixture.project, &[], "../shared/add.sh").unwrap();
+    assert_eq!(fs::read_to_string(&test).unwrap(), TEST);
+}
+
+#[tokio::test]
+async fn a_pattern_that_leaves_the_repository_is_refused() {
+    let spec = "# Calc\n\n```check A name=sums protect=../shared/**\n$ sh ../shared/add.sh\n```\n";
+    let fixture = VerifyFixture::new(spec);
+    let fault = written_checks(&fixture.project, spec).unwrap_err().to_string();
+    assert!(fault.contains("check 'sums'") && fault.contains("outside the repository"), "{fault}");
 }

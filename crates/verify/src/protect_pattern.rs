@@ -1,0 +1,112 @@
+//! Patterns of `protect`: relative to the project, and also to files beside it in the same repository (`../shared/**`).
+
+use std::path::Path;
+
+use autonoe_core::check::Check;
+use autonoe_sandbox::Repository;
+use autonoe_store::ProtectedPath;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProtectPattern {
+    /// The number of directories above the project's where it begins.
+    pub(crate) up: usize,
+    /// Without `.` and `..`.
+    pub(crate) glob: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PatternProblem {
+    #[error("`protect` has an empty pattern")]
+    Empty,
+    #[error("`protect` has the absolute path '{0}'; write it relative to the project")]
+    Absolute(String),
+    #[error("`protect` has `..` after a wildcard or in braces, in '{0}'; write a pattern for each directory")]
+    ParentOfWildcard(String),
+    #[error("`protect` has an invalid pattern: {0}")]
+    Glob(#[from] globset::Error),
+    #[error("'{0}' in `protect` is outside the repository; copy these files into it and protect the copy")]
+    Outside(String),
+}
+
+impl ProtectPattern {
+    pub(crate) fn parse(text: &str) -> Result<Self, PatternProblem> {
+        if text.is_empty() {
+            return Err(PatternProblem::Empty);
+        }
+        if text.starts_with('/') {
+            return Err(PatternProblem::Absolute(text.to_owned()));
+        }
+        globset::Glob::new(text)?;
+        let (mut up, mut parts) = (0, Vec::<&str>::new());
+        for part in text.split('/') {
+            match (part, parts.last()) {
+                ("" | ".", _) => {}
+                ("..", None) => up += 1,
+                ("..", Some(last)) if !is_wild(last) => drop(parts.pop()),
+                _ if part.split(['{', '}', ',']).any(|name| name == "..") => {
+                    return Err(PatternProblem::ParentOfWildcard(text.to_owned()));
+                }
+                _ => parts.push(part),
+            }
+        }
+        let glob = if parts.is_empty() { "**".to_owned() } else { parts.join("/") };
+        Ok(Self { up, glob })
+    }
+
+    /// The names before the first wildcard.
+    pub(crate) fn literal_prefix(&self) -> impl Iterator<Item = &str> {
+        self.glob.split('/').take_while(|part| !is_wild(part))
+    }
+
+    /// The directory of which it protects everything, or the one file.
+    pub(crate) fn whole_path(&self) -> Option<ProtectedPath> {
+        let path = self.glob.strip_suffix("/**").unwrap_or(&self.glob);
+        (!is_wild(path)).then(|| ProtectedPath::new(format!("{}{path}", "../".repeat(self.up))))
+    }
+}
+
+fn is_wild(part: &str) -> bool {
+    part.contains(['*', '?', '[', '{', '\\'])
+}
+
+/// What is wrong with the patterns of a check in the project at `root`.
+pub(crate) fn find_pattern_problem(check: &Check, root: &Path) -> Result<(), PatternProblem> {
+    let repository = Repository::around(root);
+    let depth = root.strip_prefix(repository.top(root)).map_or(0, |part| part.components().count());
+    for text in &check.protect {
+        if ProtectPattern::parse(text)?.up > depth {
+            return Err(PatternProblem::Outside(text.clone()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ProtectPattern;
+
+    #[test]
+    fn a_pattern_may_begin_above_the_project() {
+        for (text, up, glob) in [
+            ("tests/**", 0, "tests/**"),
+            ("./tests/", 0, "tests"),
+            ("../shared/**", 1, "shared/**"),
+            ("tests/../../shared/*.sh", 1, "shared/*.sh"),
+            ("./../../a", 2, "a"),
+            ("..", 1, "**"),
+        ] {
+            let expected = ProtectPattern { up, glob: glob.to_owned() };
+            assert_eq!(ProtectPattern::parse(text), Ok(expected), "{text}");
+        }
+        for (text, words) in [
+            ("", "empty"),
+            ("/etc/passwd", "absolute"),
+            ("*/../x", "after a wildcard"),
+            ("{../a,b}/**", "in braces"),
+            ("a[", "invalid pattern"),
+        ] {
+            let problem = ProtectPattern::parse(text).expect_err(text).to_string();
+            assert!(problem.contains(words), "{problem}");
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! The parts of a specification in which checks are written, as a Markdown reader sees them: headings, list items and fenced blocks, also in
+//! lists and quotes. What is in a comment is not there. A check that a reader would not see for another reason is an error.
+
+use crate::spec_error::{SpecError, SpecProblem};
+
+/// The columns to which a tab advances.
+const TAB: usize = 4;
+
+pub(super) enum SpecPart<'a> {
+    Heading(&'a str),
+    /// A list item that is a check: the text after `check:`.
+    Item(&'a str),
+    Block(CheckBlockText<'a>),
+}
+
+/// A fenced block that is a check.
+pub(super) struct CheckBlockText<'a> {
+    /// The text after the fence.
+    pub(super) info: &'a str,
+    /// With their numbers, without the indentation of the fence.
+    pub(super) lines: Vec<(usize, &'a str)>,
+}
+
+/// The parts in order, with their line numbers.
+pub(super) fn parts(text: &str) -> Result<Vec<(usize, SpecPart<'_>)>, SpecError> {
+    let mut reader = Reader { parts: Vec::new(), context: LineContext::Text };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    for (index, line) in text.lines().enumerate() {
+        reader.add(index + 1, line)?;
+    }
+    reader.end()?;
+    Ok(reader.parts)
+}
+
+struct Reader<'a> {
+    parts: Vec<(usize, SpecPart<'a>)>,
+    context: LineContext<'a>,
+}
+
+/// What the current line is part of.
+enum LineContext<'a> {
+    Text,
+    Comment { line: usize, hides_check: bool },
+    Block(OpenBlock<'a>),
+}
+
+struct OpenBlock<'a> {
+    line: usize,
+    fence: Fence<'a>,
+    container: Container,
+    /// Only of a check.
+    lines: Vec<(usize, &'a str)>,
+    /// Whether a check is written in it, as in an example.
+    hides_check: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn add(&mut self, number: usize, line: &'a str) -> Result<(), SpecError> {
+        match &mut self.context {
+            LineContext::Text => self.add_text(number, line),
+            LineContext::Comment { hides_check, .. } => {
+                *hides_check |= is_check_line(line);
+                if line.contains("-->") {
+                    self.context = LineContext::Text;
+                }
+                Ok(())
+            }
+            LineContext::Block(block) => match block.container.content(line) {
+                Some(content) if block.fence.is_closed_by(content) => {
+                    self.close_block();
+                    Ok(())
+                }
+                Some(content) => block.add(number, content),
+                None => {
+                    self.end()?;
+                    self.context = LineContext::Text;
+                    self.add_text(number, line)
+                }
+            },
+        }
+    }
+
+    fn add_text(&mut self, number: usize, line: &'a str) -> Result<(), SpecError> {
+        let Contained { container, text, is_item } = Container::of(line);
+        if let Some(comment) = text.strip_prefix("<!--") {
+            if !comment.contains("-->") {
+                self.context = LineContext::Comment { line: number, hides_check: false };
+            }
+        } else if let Some(fence) = Fence::opening(text) {
+            let block = OpenBlock { line: number, fence, container, lines: Vec::new(), hides_check: false };
+            self.context = LineContext::Block(block);
+        } else if is_cut_off(text) {
+            return Err(SpecProblem::BackquoteAfterFence.at(number));
+        } else if let Some(title) = text.strip_prefix('#') {
+            self.parts.push((number, SpecPart::Heading(title.trim_start_matches('#').trim())));
+        } else if let Some(item) = check_item(text, is_item) {
+            self.parts.push((number, SpecPart::Item(item)));
+        }
+        Ok(())
+    }
+
+    fn close_block(&mut self) {
+        if let LineContext::Block(block) = std::mem::replace(&mut self.context, LineContext::Text)
+            && block.fence.is_check()
+        {
+            let OpenBlock { line, fence, lines, .. } = block;
+            self.parts.push((line, SpecPart::Block(CheckBlockText { info: fence.info, lines })));
+        }
+    }
+
+    /// What is still open at the end of the text, or of a quote, hides no check.
+    fn end(&self) -> Result<(), SpecError> {
+        match &self.context {
+            LineContext::Comment { line, hides_check: true } => Err(SpecProblem::CommentNotClosed.at(*line)),
+            LineContext::Block(block) if block.fence.is_check() => Err(SpecProblem::NotClosed.at(block.line)),
+            LineContext::Block(block) if block.hides_check => Err(SpecProblem::BlockNotClosed.at(block.line)),
+            LineContext::Text | LineContext::Comment { .. } | LineContext::Block(_) => Ok(()),
+        }
+    }
+}
+
+impl<'a> OpenBlock<'a> {
+    fn add(&mut self, number: usize, content: &'a str) -> Result<(), SpecError> {
+        if self.fence.is_check() {
+            self.lines.push((number, content));
+        } else if let Some(inner) = Fence::opening(content.trim()).filter(Fence::is_check) {
+            if inner.mark == self.fence.mark && inner.length >= self.fence.length {
+                return Err(SpecProblem::InsideBlock { opened: self.line }.at(number));
+            }
+            self.hides_check = true;
+        }
+        Ok(())
+    }
+}
+
+/// Opened by `length` of the character `mark`.
+struct Fence<'a> {
+    mark: char,
+    length: usize,
+    info: &'a str,
+}
+
+impl<'a> Fence<'a> {
+    fn opening(text: &'a str) -> Option<Self> {
+        let mark = text.chars().next().filter(|c| ['`', '~'].contains(c))?;
+        let length = text.chars().take_while(|c| *c == mark).count();
+        let info = text[length..].trim();
+        // Otherwise it is code within a line.
+        let is_fence = length >= 3 && !(mark == '`' && info.contains('`'));
+        is_fence.then_some(Self { mark, length, info })
+    }
+
+    fn is_check(&self) -> bool {
+        is_check_info(self.info)
+    }
+
+    fn is_closed_by(&self, content: &str) -> bool {
+        let content = content.trim();
+        content.len() >= self.length && content.chars().all(|c| c == self.mark)
+    }
+}
+
+fn is_check_info(info: &str) -> bool {
+    info.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("check"))
+}
+
+/// Whether it would open a check if it had no backquote after the fence.
+fn is_cut_off(text: &str) -> bool {
+    let info = text.strip_prefix("```").map(|info| info.trim_start_matches('`'));
+    info.is_some_and(|info| is_check_info(info) && !info.contains("```"))
+}
+
+fn is_check_line(line: &str) -> bool {
+    let Contained { text, is_item, .. } = Container::of(line);
+    Fence::opening(text).is_some_and(|fence| fence.is_check()) || check_item(text, is_item).is_some()
+}
+
+/// The text after `check:` in a list item.
+fn check_item(text: &str, is_item: bool) -> Option<&str> {
+    let item = if is_item { text } else { text.strip_prefix(['-', '*', '+'])? };
+    let task = ["[ ]", "[x]", "[X]"].iter().find_map(|mark| item.strip_prefix(mark));
+    let (word, rest) = task.unwrap_or(item).split_once(':')?;
+    let is_check = word.trim().trim_matches(['*', '_']).eq_ignore_ascii_case("check");
+    is_check.then(|| rest.trim_start_matches(['*', '_']).trim())
+}
+
+/// The quotes and lists in which a line is.
+struct Container {
+    quotes: usize,
+    /// The indentation after the last mark of a quote.
+    columns: usize,
+}
+
+/// A line without the marks and the indentation of its containers.
+struct Contained<'a> {
+    container: Container,
+    text: &'a str,
+    /// Whether a list item begins in it.
+    is_item: bool,
+}
+
+impl Container {
+    fn of(line: &str) -> Contained<'_> {
+        let (mut quotes, mut columns, mut is_item) = (0, 0, false);
+        let mut text = line.trim_end();
+        loop {
+            let unindented = text.trim_start_matches([' ', '\t']);
+            columns = column_after(&text[..text.len() - unindented.len()], columns);
+            text = unindented;
+            if let Some(quoted) = text.strip_prefix('>') {
+                (quotes, columns, is_item) = (quotes + 1, 0, false);
+                text = quoted.strip_prefix(' ').unwrap_or(quoted);
+            } else if let Some(item) = without_list_mark(text) {
+                columns += text.len() - item.len();
+                (text, is_item) = (item, true);
+            } else {
+                return Contained { container: Self { quotes, columns }, text, is_item };
+            }
+        }
+    }
+
+    /// A later line of the same block; `None` if the quote has ended.
+    fn content<'a>(&self, line: &'a str) -> Option<&'a str> {
+        let mut text = line;
+        for _ in 0..self.quotes {
+            text = text.trim_start().strip_prefix('>')?;
+            text = text.strip_prefix(' ').unwrap_or(text);
+        }
+        let mut column = 0;
+        while let (true, Some(mark @ (' ' | '\t'))) = (column < self.columns, text.chars().next()) {
+            column = column_after(mark.encode_utf8(&mut [0; 4]), column);
+            text = &text[1..];
+        }
+        Some(text)
+    }
+}
+
+fn column_after(indentation: &str, column: usize) -> usize {
+    indentation
+        .chars()
+        .fold(column, |column, c| if c == '\t' { (column / TAB + 1) * TAB } else { column + 1 })
+}
+
+/// The text after `-`, `*`, `+`, `1.` or `1)` and before what follows the space.
+fn without_list_mark(text: &str) -> Option<&str> {
+    let digits = text.chars().take_while(char::is_ascii_digit).count();
+    let after = match digits {
+        0 => text.strip_prefix(['-', '*', '+']),
+        _ => text[digits..].strip_prefix(['.', ')']),
+    };
+    after.filter(|after| after.starts_with([' ', '\t']))
+}
