@@ -315,6 +315,6 @@ fn why_refused(packed: &Finished, indexed: &Finished) -> String {
     }
 }
 
-fn is_hash(text: &str) -> bool {
+pub(crate) fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,6 +1,9 @@
 //! Where a hub has its files. Nothing else knows these names.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 /// The working tree within the directory of a workspace.
 pub(crate) const TREE: &str = "tree";
@@ -9,6 +12,15 @@ pub(crate) const TREE: &str = "tree";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubLayout {
     directory: PathBuf,
+}
+
+/// What the hub has of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunTip {
+    /// The branch in the hub, such as `autonoe/7`.
+    pub branch: String,
+    /// Its last commit.
+    pub commit: String,
 }
 
 impl HubLayout {
@@ -62,5 +74,15 @@ impl HubLayout {
     /// The working tree of a workspace.
     pub fn tree(&self, workspace: &str) -> PathBuf {
         self.workspace(workspace).join(TREE)
+    }
+
+    /// The last run that has commits in the hub; `None` if there is none.
+    pub fn last_run(&self) -> Option<RunTip> {
+        let branches = self.git_dir().join("refs/heads");
+        let runs = fs::read_dir(branches.join("autonoe")).into_iter().flatten().flatten();
+        let last = runs.filter_map(|entry| entry.file_name().to_str()?.parse::<i64>().ok()).max()?;
+        let branch = format!("autonoe/{last}");
+        let commit = read_text(&branches.join(&branch), SETTINGS_LIMIT).ok().flatten()?;
+        Some(RunTip { branch, commit: commit.trim().to_owned() })
     }
 }

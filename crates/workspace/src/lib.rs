@@ -9,6 +9,7 @@
 mod branch_lock;
 mod carried_files;
 mod changed_file;
+mod checked_part;
 mod claim_fetch;
 mod excluded_files;
 mod first_commit;
@@ -29,9 +30,10 @@ mod unlanded;
 mod user_files;
 mod workspace;
 
+pub use checked_part::CheckedPart;
 pub use first_commit::Beginning;
 pub use hub::{Fetched, Hub};
-pub use hub_layout::HubLayout;
+pub use hub_layout::{HubLayout, RunTip};
 pub use landing::{Landing, LandingRefusal, LandingTarget, SELF_ACTING, SelfActingFiles};
 pub use landing_plan::LandingPlan;
 pub use project_revision::ProjectRevision;

@@ -1,11 +1,10 @@
 //! Commits of earlier runs that are in the hub and have not come to the user's branch.
 
-use std::fs;
-
 use autonoe_core::fault::Fault;
-use autonoe_files::{SETTINGS_LIMIT, read_text};
 
+use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
+use crate::hub_layout::RunTip;
 use crate::landing::{Landing, LandingTarget, SelfActingFiles};
 use crate::project_revision::ProjectRevision;
 use crate::site::WORKSPACE;
@@ -26,22 +25,25 @@ pub struct Unlanded {
     from: ProjectRevision,
 }
 
+impl Unlanded {
+    /// The same without those that no check has seen; `None` if nothing is left.
+    #[must_use]
+    pub fn only_checked(self, part: &CheckedPart) -> Option<Self> {
+        match &part.commit {
+            _ if part.unseen == 0 => Some(self),
+            Some(commit) if part.unseen < part.unlanded => Some(Self { commit: commit.clone(), ..self }),
+            Some(_) | None => None,
+        }
+    }
+}
+
 impl Hub {
     /// The commits of the last run that are not on the user's branch; `None` if there are none.
     pub async fn unlanded(&self) -> Result<Option<Unlanded>, Fault> {
         let from = self.update().await?;
-        let runs =
-            fs::read_dir(self.layout.git_dir().join("refs/heads/autonoe")).into_iter().flatten().flatten();
-        let numbers = runs.filter_map(|entry| entry.file_name().to_str()?.parse::<i64>().ok());
-        let Some(last) = numbers.max() else {
+        let Some(RunTip { branch, commit }) = self.layout.last_run() else {
             return Ok(None);
         };
-        let branch = format!("autonoe/{last}");
-        let reference = self.layout.git_dir().join("refs/heads").join(&branch);
-        let Some(commit) = read_text(&reference, SETTINGS_LIMIT).ok().flatten() else {
-            return Ok(None);
-        };
-        let commit = commit.trim().to_owned();
         let is_landed = match &from.commit {
             Some(head) => {
                 let room = self.room(self.layout.readable(), [])?;
@@ -52,6 +54,15 @@ impl Hub {
             None => false,
         };
         Ok((!is_landed).then_some(Unlanded { branch, commit, from }))
+    }
+
+    /// How far checks have followed them. `verified` are the commits on which something was verified.
+    pub async fn checked_unlanded(
+        &self,
+        unlanded: &Unlanded,
+        verified: &[String],
+    ) -> Result<CheckedPart, Fault> {
+        self.checked_part(&unlanded.commit, unlanded.from.commit.as_deref(), verified).await
     }
 
     /// Lands them.

@@ -18,7 +18,8 @@ use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
-use crate::present::{self, local_time, status_tag};
+use crate::present::{self, local_time, short, status_tag};
+use crate::unseen_commits::UnseenCommits;
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -45,6 +46,7 @@ struct StatusFacts {
     waiting: Option<WaitRow>,
     cost: Option<Usd>,
     lock: LockStatus,
+    unseen: Option<UnseenCommits>,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -71,8 +73,22 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
     };
     let book = CheckRegistry::load(&project)?;
     let checks = project_checks(&project, &book)?;
-    let facts =
-        StatusFacts { status, disowned, deleted, checks, book, last_run, denied, waiting, cost, lock };
+    // While agents work, there always are some.
+    let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
+    let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(&project, status, environment));
+    let facts = StatusFacts {
+        status,
+        disowned,
+        deleted,
+        checks,
+        book,
+        last_run,
+        denied,
+        waiting,
+        cost,
+        lock,
+        unseen,
+    };
     let redactor = Redactor::new(&environment.secrets());
     if args.json {
         let mut value = as_json(&facts);
@@ -116,6 +132,7 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
             text.push_str(&format!("\n{}\n", assurance(tally)));
+            text.extend(facts.unseen.as_ref().map(|unseen| format!("{}\n", unseen.sentence())));
             for id in &facts.disowned {
                 text.push_str(&format!(
                     "{}: it was verified elsewhere, or its evidence was edited: claimed until a run verifies it here\n",
@@ -182,7 +199,7 @@ fn waiting_line(wait: &WaitRow) -> String {
 
 fn assurance_note(item: &Deliverable) -> String {
     let commit = item.finding.as_ref().and_then(|finding| finding.commit.as_deref());
-    let commit = commit.map(|commit| format!(" on {}", &commit[..commit.len().min(10)])).unwrap_or_default();
+    let commit = commit.map(|commit| format!(" on {}", one_line(short(commit)))).unwrap_or_default();
     let qualification = item.finding.as_ref().map(Finding::qualification).unwrap_or_default();
     let review = item.review.as_ref().map(|review| {
         let verdict = if review.holds { "reviewed" } else { "doubted" };
@@ -257,6 +274,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "running": running(&facts.lock),
         "waiting": facts.waiting,
         "verified_elsewhere": facts.disowned,
+        "unseen_commits": facts.unseen,
         "failing_checks": facts.book.failing,
         "changed_checks": facts.book.changed,
     })

@@ -10,7 +10,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::Tally;
 use autonoe_report::{Ending, EndingKind, cost, one_line};
-use autonoe_workspace::{Beginning, SELF_ACTING};
+use autonoe_workspace::{Beginning, CheckedPart, SELF_ACTING};
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -100,9 +100,27 @@ pub fn ci_files(files: &[String]) -> String {
     )
 }
 
+/// The beginning of a commit's hash.
+pub fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// That the last commits were not checked; `None` if all were.
+pub fn unseen(part: &CheckedPart) -> Option<String> {
+    let count = part.unseen.min(part.unlanded);
+    let checked = part.commit.as_deref().filter(|_| count < part.unlanded);
+    (count > 0).then(|| match checked {
+        Some(checked) => format!(
+            "No check has seen the last {count} commit(s): checks last passed on {}. `autonoe land --checked` lands nothing after that.",
+            short(checked)
+        ),
+        None => format!("No check has seen any of these {count} commit(s)."),
+    })
+}
+
 /// Where the commits of a run are now.
 pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, String) {
-    let commit = &commit[..commit.len().min(10)];
+    let commit = short(commit);
     match why {
         None => (MessageLevel::Good, format!("[LANDED] {commit} on {branch}")),
         Some(why) => {

@@ -52,6 +52,7 @@ mod sync;
 mod terminal_escapes;
 mod tls;
 mod unread_output;
+mod unseen_commits;
 mod vendors;
 mod workspace_attacks;
 mod workspaces;
