@@ -88,13 +88,13 @@ impl LandingAttempt<'_> {
                 Some(".gitignore") => ignores_less(&self.run(LINES, &[path]).await?.stdout),
                 _ => false,
             };
-            if acts_by_itself(path) || self.is_users_own(path) || places.contains(path) || by_content {
+            if acts_by_itself(path) || is_users_own(path) || places.contains(path) || by_content {
                 found.push(path.clone());
             }
         }
         // A later checkout of a commit in between would bring them.
         let touched = self.succeed(TOUCHED, &[]).await?;
-        let touched = touched.split(['\0', '\n']).filter(|path| acts_by_itself(path));
+        let touched = touched.split(['\0', '\n']).filter(|path| acts_by_itself(path) || is_users_own(path));
         found.extend(touched.map(str::to_owned));
         found.sort_unstable();
         found.dedup();
@@ -102,12 +102,6 @@ impl LandingAttempt<'_> {
             true => Ok(()),
             false => Err(LandingRefusal::SelfActing(found).into()),
         }
-    }
-
-    /// Whether a path is a file that only the user writes. As a link it would show agents what it leads to.
-    fn is_users_own(&self, path: &str) -> bool {
-        let part = self.hub.root().strip_prefix(&self.from.top).ok();
-        [SPEC, NOTE].iter().any(|name| part.is_some_and(|part| part.join(name) == Path::new(path)))
     }
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
@@ -124,8 +118,9 @@ impl LandingAttempt<'_> {
         let mut links: Vec<_> =
             listed.iter().filter(|(entry, _)| entry.starts_with(LINK)).map(|(_, path)| *path).collect();
         for _ in 0..MAX_LINKS {
-            let (acting, rest): (Vec<_>, Vec<_>) =
-                links.into_iter().partition(|link| acts_by_itself(link) || places.contains(link));
+            let (acting, rest): (Vec<_>, Vec<_>) = links
+                .into_iter()
+                .partition(|link| acts_by_itself(link) || is_users_own(link) || places.contains(link));
             if acting.is_empty() {
                 break;
             }
@@ -137,6 +132,12 @@ impl LandingAttempt<'_> {
         }
         Ok(places)
     }
+}
+
+/// Whether a path is a file that only the user writes, of this project or of another part of the repository. As a link it would show agents
+/// what it leads to.
+fn is_users_own(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| [SPEC, NOTE].contains(&name))
 }
 
 /// Whether a change of a `.gitignore` takes something out of it: the user's secrets in ignored files would count as files of the project.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use autonoe_test_kit::TestDirectory;
 use autonoe_workspace::{Landing, LandingRefusal, LandingTarget};
 
 use crate::fixture::HubFixture;
@@ -306,4 +307,20 @@ async fn the_users_specification_does_not_become_a_link() {
     fixture.git_in(&tree, &["commit", "-q", "-m", "link"]);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["SPEC.md".into()]));
+}
+
+#[tokio::test]
+async fn the_specification_of_another_part_is_the_users_too() {
+    let directory = TestDirectory::default();
+    directory.git(&["init", "-q", "-b", "main", "."]);
+    directory.write("linked/a.txt", "");
+    std::os::unix::fs::symlink("../plan.md", directory.path("linked/SPEC.md")).unwrap();
+    directory.commit(&[("app/a.txt", "one\n"), ("other/SPEC.md", "# Other\n"), ("plan.md", "# Linked\n")]);
+    let fixture = HubFixture::of(directory, "app").await;
+    let (workspace, revision) = fixture.workspace().await;
+    let users = ["new/SPEC.md", "other/.autonoe-note.md", "other/SPEC.md", "plan.md"];
+    let files = users.map(|path| (path, "the agent's\n"));
+    fixture.work(&workspace, &[&files[..], &[("app/a.txt", "two\n"), ("docs/SPEC.txt", "")]].concat());
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(users.map(str::to_owned).to_vec()));
 }
