@@ -376,12 +376,16 @@ fn landing_event(event: SiteEvent) -> RunEvent {
         SiteEvent::Unusable { why } => {
             RunEvent::Warning { message: format!("{why} What was fetched before is kept.") }
         }
-        SiteEvent::Landed { branch, commit, ci_files } => {
-            RunEvent::Landing { branch, commit, why: None, ci_files }
+        SiteEvent::Landed { branch, commit, ci_files, hook_files } => {
+            RunEvent::Landing { branch, commit, why: None, ci_files, hook_files }
         }
-        SiteEvent::Apart { branch, commit, why } => {
-            RunEvent::Landing { branch, commit, why: Some(why.to_string()), ci_files: Vec::new() }
-        }
+        SiteEvent::Apart { branch, commit, why } => RunEvent::Landing {
+            branch,
+            commit,
+            why: Some(why.to_string()),
+            ci_files: Vec::new(),
+            hook_files: Vec::new(),
+        },
     }
 }
 

@@ -12,7 +12,9 @@ mod writer;
 
 pub use console::{Console, MessageLevel, OutputFormat};
 pub use json::JsonSink;
-pub use messages::{beginning, ci_files, cut, debug_line, landing, left_out, short, status_tag, unseen};
+pub use messages::{
+    beginning, ci_files, cut, debug_line, hook_files, landing, left_out, short, status_tag, unseen,
+};
 pub use presenter::{Presenter, Verbosity};
 pub use print::{
     notice, print, print_ansi, print_json, print_unchanged, report_end, report_fault, report_panics, warn,

@@ -82,13 +82,13 @@ impl LandingAttempt<'_> {
         }
         let places = self.acting_places().await?;
         let mut found = Vec::new();
-        for ChangedFile { path, .. } in changed {
+        for ChangedFile { path, mode, .. } in changed {
             let by_content = match path.rsplit('/').next() {
                 Some(".gitattributes") => names_a_driver(&self.run(CONTENT, &[path]).await?.stdout),
                 Some(".gitignore") => ignores_less(&self.run(LINES, &[path]).await?.stdout),
                 _ => false,
             };
-            if acts_by_itself(path) || is_users_own(path) || places.contains(path) || by_content {
+            if acts_by_itself(path) || is_users_own(path) || places.contains(path, mode) || by_content {
                 found.push(path.clone());
             }
         }
@@ -120,7 +120,7 @@ impl LandingAttempt<'_> {
         for _ in 0..MAX_LINKS {
             let (acting, rest): (Vec<_>, Vec<_>) = links
                 .into_iter()
-                .partition(|link| acts_by_itself(link) || is_users_own(link) || places.contains(link));
+                .partition(|link| acts_by_itself(link) || is_users_own(link) || places.contains(link, LINK));
             if acting.is_empty() {
                 break;
             }
@@ -158,8 +158,8 @@ struct ActingPlaces {
 }
 
 impl ActingPlaces {
-    fn contains(&self, path: &str) -> bool {
-        self.named.contains(path) || self.others.iter().any(|place| is_in(path, place))
+    fn contains(&self, path: &str, mode: &str) -> bool {
+        self.named.contains(path, mode) || self.others.iter().any(|place| is_in(path, place))
     }
 }
 

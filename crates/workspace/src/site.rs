@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use autonoe_core::event::HookFile;
 use autonoe_core::examiner::ClaimPreparation;
 use autonoe_core::fault::Fault;
 use autonoe_core::status::Tally;
@@ -53,6 +54,7 @@ pub enum SiteEvent {
         branch: String,
         commit: String,
         ci_files: Vec<String>,
+        hook_files: Vec<HookFile>,
     },
     /// Commits are on a branch of their own in the user's repository.
     Apart {
@@ -339,7 +341,7 @@ impl WorkspaceSite {
             self.from.commit = Some(included);
         }
         match self.try_landing(&commit).await? {
-            Landing::Landed { branch, ci_files } => {
+            Landing::Landed { branch, ci_files, hook_files } => {
                 if self.options.target == LandingTarget::CheckedOut {
                     self.from.commit = Some(commit.clone());
                 }
@@ -347,7 +349,7 @@ impl WorkspaceSite {
                 self.last_landed = Some(commit.clone());
                 self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
                 self.last_refusal = None;
-                Ok(Some(SiteEvent::Landed { branch, commit, ci_files }))
+                Ok(Some(SiteEvent::Landed { branch, commit, ci_files, hook_files }))
             }
             Landing::Apart { branch, why } => {
                 let is_new = self.last_refusal.replace(why.clone()).as_ref() != Some(&why);

@@ -67,9 +67,9 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         };
         let acting =
             if args.accept_self_acting { SelfActingFiles::Accepted } else { SelfActingFiles::Refused };
-        let (why, branch, ci_files) = match hub.land_unlanded(&unlanded, acting).await? {
-            Landing::Landed { branch, ci_files } => (None, branch, ci_files),
-            Landing::Apart { branch, why } => (Some(why), branch, Vec::new()),
+        let (why, branch, ci_files, hook_files) = match hub.land_unlanded(&unlanded, acting).await? {
+            Landing::Landed { branch, ci_files, hook_files } => (None, branch, ci_files, hook_files),
+            Landing::Apart { branch, why } => (Some(why), branch, Vec::new(), Vec::new()),
         };
         let reason = why.as_ref().map(ToString::to_string);
         present::print(&format!("{}\n", present::landing(&branch, &unlanded.commit, reason.as_deref()).1));
@@ -78,6 +78,9 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         }
         if !ci_files.is_empty() {
             present::print(&format!("{}\n", present::ci_files(&ci_files)));
+        }
+        if !hook_files.is_empty() {
+            present::print(&format!("{}\n", present::hook_files(&hook_files)));
         }
         Ok(if why.is_none() { exit::DONE } else { exit::STUCK })
     })

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::{AgentEvent, CheckPurpose};
+use autonoe_core::event::{AgentEvent, CheckPurpose, HookFile};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::Tally;
-use autonoe_report::{Ending, EndingKind, cost, one_line};
+use autonoe_report::{Ending, EndingKind, cost, describe_hook_files, one_line};
 use autonoe_workspace::{Beginning, CheckedPart, SELF_ACTING};
 use jiff::Timestamp;
 
@@ -98,6 +98,11 @@ pub fn ci_files(files: &[String]) -> String {
         "[CI] These files change what your CI runs: {}. Look at them before you push.",
         one_line(&files.join(", "))
     )
+}
+
+/// A warning about files that hooks of the user's run through other programs.
+pub fn hook_files(files: &[HookFile]) -> String {
+    format!("[HOOK] {}. Look at them before you commit.", one_line(&describe_hook_files(files)))
 }
 
 /// The beginning of a commit's hash.

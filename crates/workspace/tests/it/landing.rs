@@ -2,13 +2,14 @@
 
 use std::fs;
 
+use autonoe_core::event::HookFile;
 use autonoe_test_kit::TestDirectory;
 use autonoe_workspace::{Landing, LandingRefusal, LandingTarget};
 
 use crate::fixture::HubFixture;
 
 fn landed(branch: &str) -> Landing {
-    Landing::Landed { branch: branch.to_owned(), ci_files: Vec::new() }
+    Landing::Landed { branch: branch.to_owned(), ci_files: Vec::new(), hook_files: Vec::new() }
 }
 
 #[track_caller]
@@ -205,8 +206,11 @@ async fn files_that_decide_what_the_ci_runs_are_named() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
     fixture.work(&workspace, &[(".github/workflows/test.yml", "on: push\n"), ("b.txt", "")]);
-    let expected =
-        Landing::Landed { branch: "main".into(), ci_files: vec![".github/workflows/test.yml".to_owned()] };
+    let expected = Landing::Landed {
+        branch: "main".into(),
+        ci_files: vec![".github/workflows/test.yml".to_owned()],
+        hook_files: Vec::new(),
+    };
     assert_eq!(fixture.land(&workspace, &revision).await, expected);
 }
 
@@ -225,8 +229,9 @@ async fn a_repository_within_the_repository_does_not_land() {
 
 #[tokio::test]
 async fn what_the_users_git_runs_does_not_land_under_any_name() {
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 4] = [
         (&["core.hooksPath", "ours"], "ours/pre-commit"),
+        (&["core.hooksPath", "./"], "pre-commit"),
         (&["core.fsmonitor", "./tools/fsm.sh"], "tools/fsm.sh"),
         (&["include.path", "../settings"], "settings"),
     ];
@@ -323,4 +328,24 @@ async fn the_specification_of_another_part_is_the_users_too() {
     fixture.work(&workspace, &[&files[..], &[("app/a.txt", "two\n"), ("docs/SPEC.txt", "")]].concat());
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(users.map(str::to_owned).to_vec()));
+}
+
+#[tokio::test]
+async fn what_hooks_run_is_held_back_or_named() {
+    let fixture = HubFixture::new().await;
+    let scripts =
+        [("scripts/lint.sh", "sh scripts/second.sh\n"), ("scripts/second.sh", ""), ("Makefile", "")];
+    fixture.commit(&scripts);
+    fixture.write(".git/hooks/pre-commit", "#!/bin/sh\nmake lint && sh scripts/lint.sh\n");
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("Makefile", "lint:\n")]);
+    let Landing::Landed { hook_files, .. } = fixture.land(&workspace, &revision).await else {
+        panic!("files of a runner are changed by honest work");
+    };
+    assert_eq!(hook_files, [HookFile { hook: "pre-commit".into(), path: "Makefile".into() }]);
+
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("scripts/second.sh", "touch /pwned\n")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["scripts/second.sh".to_owned()]));
 }
