@@ -198,8 +198,14 @@ impl Hub {
     /// Makes a commit that the hub has the one of the workspace, which checks look at.
     pub(crate) fn set_current(&self, workspace: &Workspace, commit: &str) -> Result<(), Fault> {
         let branch = format!("refs/heads/{}", workspace.branch());
-        let mut names = [branch.as_str(), hub_refs::CURRENT].into_iter();
-        let written = names.try_for_each(|name| write_ref(&self.layout.git_dir(), name, commit));
+        let written = write_ref(&self.layout.git_dir(), &branch, commit);
+        written.map_err(|error| self.unwritable(&error))?;
+        self.show_checks(commit)
+    }
+
+    /// Makes a commit that the hub has the one that checks look at.
+    pub(crate) fn show_checks(&self, commit: &str) -> Result<(), Fault> {
+        let written = write_ref(&self.layout.git_dir(), hub_refs::CURRENT, commit);
         written.map_err(|error| self.unwritable(&error))
     }
 

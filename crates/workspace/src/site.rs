@@ -150,8 +150,11 @@ impl WorkspaceSite {
             Some(workspace) => workspace,
             None => {
                 let (workspace, _) = hub.workspace(name, &branch, &from).await?;
-                if let Some(commit) = &from.commit {
-                    hub.set_current(&workspace, commit)?;
+                match &from.commit {
+                    // Nothing of it lands, so it has no branch that would hide the one of an earlier run.
+                    Some(commit) if options.is_throwaway => hub.show_checks(commit)?,
+                    Some(commit) => hub.set_current(&workspace, commit)?,
+                    None => {}
                 }
                 hub.copy_included(&workspace, &from).await?;
                 if options.is_throwaway || options.includes_uncommitted {

@@ -552,3 +552,15 @@ fn files_that_a_hook_runs_are_named_when_they_land_and_in_the_report() {
     let (report, _) = command(&project, &["report"]);
     assert!(report.contains("Your pre-commit hook runs: Makefile (changed)."), "{report}");
 }
+
+#[test]
+fn a_sync_does_not_hide_what_is_waiting_to_land() {
+    let project = project();
+    let builds = model(&always(BUILDS));
+    project.run(&builds, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    let reads = model(&always("[[conversation.turn]]\ntext = 'done'"));
+    project.run(&reads, &["sync", "-n", "1"]);
+    let (landed, code) = command(&project, &["land"]);
+    assert!(code == Some(0) && landed.contains("[LANDED]"), "{landed}");
+    assert_eq!(project.read("a.txt"), "built\n");
+}
