@@ -30,7 +30,7 @@ use autonoe_policy::{HookGate, gates_for};
 use autonoe_report::escape_controls;
 use autonoe_sandbox::rooms_closed;
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{LockHolder, SqliteJournal, StatusStore};
+use autonoe_store::{LockHolder, Others, ProjectUse, SqliteJournal, StatusStore};
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
@@ -43,7 +43,7 @@ use self::resolve::{ResolvedRun, RunBackend};
 use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
 use crate::environment::Environment;
-use crate::lock_project::lock_project;
+use crate::lock_project::{join_project, lock_project};
 use crate::present::{
     self, Console, JsonSink, MessageLevel, OutputFormat, Presenter, SignalNotice, Verbosity,
 };
@@ -153,7 +153,14 @@ impl Screen {
         run.notices.iter().for_each(|notice| self.warn(notice));
         let telemetry = Telemetry::from_settings(std::mem::take(&mut run.telemetry))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let locked = lock_project(&run.project, &holder(&run, clock.as_ref()))?;
+        let mut locked = match run.agent_lock.take() {
+            Some(agent) => join_project(&run.project, agent)?,
+            None => {
+                let project_use =
+                    if run.workspace.is_some() { ProjectUse::Deliverables } else { ProjectUse::Checkout };
+                lock_project(&run.project, &holder(&run, clock.as_ref()), project_use)?
+            }
+        };
         if self.verbosity != Verbosity::Quiet {
             banner::print_banner(&run, &self.console);
         }
@@ -161,7 +168,12 @@ impl Screen {
 
         let builders = Arc::new(CurrentBuilder::default());
         let sinks = self.sinks(telemetry.as_ref(), &builders);
-        let options = JournalOptions { secrets: run.secrets, crash: run.crash, resume: job.earlier() };
+        let options = JournalOptions {
+            secrets: run.secrets,
+            crash: run.crash,
+            resume: job.earlier(),
+            in_progress: locked.with_others(Others::runs)?,
+        };
         let (journal, begun) = SqliteJournal::begin(
             &project.journal_file(),
             &title.command,
@@ -170,7 +182,12 @@ impl Screen {
             options,
         )
         .await?;
-        let status = Arc::new(StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock)).await?);
+        locked.record_run(begun.run)?;
+        let status = match locked.has_project_lock() {
+            true => StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock)).await?,
+            false => StatusStore::beside_another(&project, Arc::clone(&journal), Arc::clone(&clock)),
+        };
+        let status = Arc::new(status);
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(&span, RunEvent::RunStarted { command: title.command, sessions_before });
@@ -195,9 +212,10 @@ impl Screen {
                 }
             }
         }
-        // We hold the project lock, so the workspace is ours to prepare.
+        // We hold the project lock or that of the slot, so the workspace is ours to prepare.
         let mut site = match run.workspace {
             Some((hub, options)) => {
+                hub.sweep_unless(|| locked.with_others(|others| !others.is_empty())).await?;
                 let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
                 let preparing = WorkspaceSite::prepare(hub, begun.run, start, options, tally);
@@ -216,8 +234,10 @@ impl Screen {
             }
             None => None,
         };
-        // We hold the project lock, so every checkout there is stale.
-        checkouts.remove_leftovers(Duration::ZERO);
+        // Without the project lock, a run may have some; with it, every checkout there is stale.
+        if locked.has_project_lock() {
+            checkouts.remove_leftovers(Duration::ZERO);
+        }
         checkouts.remember_ignore_files().await?;
         let first = job.first_phase();
         let context = PlanContext {

@@ -31,7 +31,7 @@ impl UnseenCommits {
     /// `None` if the last run has none, or nothing is verified.
     pub fn of_last_run(project: &Project, status: &ProjectStatus, environment: &Environment) -> Option<Self> {
         let verified = verified_commits(status);
-        let RunTip { branch, commit } = HubLayout::in_state(project.state_dir()).last_run()?;
+        let RunTip { branch, commit } = HubLayout::in_state(project.state_dir()).runs().next()?;
         // The usual case needs no git.
         if verified.is_empty() || verified.contains(&commit) {
             return None;

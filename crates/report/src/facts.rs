@@ -8,7 +8,7 @@ use autonoe_core::event::{CheckPurpose, HookFile, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{DeniedCall, EventRow, History, RunCommits, RunRow, SessionRow};
-use autonoe_store::{CheckRegistry, Project, ProjectLock, StatusStore};
+use autonoe_store::{CheckRegistry, LockStatus, Project, ProjectLock, StatusStore};
 use autonoe_verify::{Evidence, disown_foreign_findings};
 use jiff::Timestamp;
 
@@ -106,7 +106,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         gathered_at: now,
         project: project.root().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         is_last,
-        is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::holder(project).is_some(),
+        is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::status(project) != LockStatus::Free,
         sessions: history.sessions_of(run.id)?,
         denied: history.denied_calls(run.id)?,
         commits: history.commits(run.id)?,

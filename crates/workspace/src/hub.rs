@@ -93,8 +93,16 @@ impl Hub {
             .map_err(|error| self.unwritable(&error))
     }
 
-    /// Removes what killed processes have left. The caller must hold the project lock.
-    pub(crate) fn sweep(&self) {
+    /// Removes what killed processes have left, unless others work here. Who begins to work first needs a turn, so none begins in between.
+    pub async fn sweep_unless(&self, others_work: impl Fn() -> Result<bool, Fault>) -> Result<(), Fault> {
+        let _turn = self.landing_turn().await?;
+        if !others_work()? {
+            self.sweep();
+        }
+        Ok(())
+    }
+
+    fn sweep(&self) {
         let entries = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
         let is_old = |entry: &DirEntry| entry.path().extension().is_some_and(|end| end == "old");
         let workspaces = entries(self.layout.workspaces()).filter(is_old);
@@ -200,7 +208,8 @@ impl Hub {
         let branch = format!("refs/heads/{}", workspace.branch());
         let written = write_ref(&self.layout.git_dir(), &branch, commit);
         written.map_err(|error| self.unwritable(&error))?;
-        self.show_checks(commit)
+        // No check looks at the commits of other agents, which may work at the same time.
+        if workspace.is_of_run() { self.show_checks(commit) } else { Ok(()) }
     }
 
     /// Makes a commit that the hub has the one that checks look at.

@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
+/// The workspace of `run`.
+pub(crate) const WORKSPACE: &str = "1";
+
 /// The working tree within the directory of a workspace.
 pub(crate) const TREE: &str = "tree";
 
@@ -76,13 +79,17 @@ impl HubLayout {
         self.workspace(workspace).join(TREE)
     }
 
-    /// The last run that has commits in the hub; `None` if there is none.
-    pub fn last_run(&self) -> Option<RunTip> {
+    /// The runs that have commits in the hub, the last one first.
+    pub fn runs(&self) -> impl Iterator<Item = RunTip> {
         let branches = self.git_dir().join("refs/heads");
         let runs = fs::read_dir(branches.join("autonoe")).into_iter().flatten().flatten();
-        let last = runs.filter_map(|entry| entry.file_name().to_str()?.parse::<i64>().ok()).max()?;
-        let branch = format!("autonoe/{last}");
-        let commit = read_text(&branches.join(&branch), SETTINGS_LIMIT).ok().flatten()?;
-        Some(RunTip { branch, commit: commit.trim().to_owned() })
+        let mut numbers: Vec<i64> =
+            runs.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+        numbers.into_iter().filter_map(move |number| {
+            let branch = format!("autonoe/{number}");
+            let commit = read_text(&branches.join(&branch), SETTINGS_LIMIT).ok().flatten()?;
+            Some(RunTip { branch, commit: commit.trim().to_owned() })
+        })
     }
 }

@@ -219,6 +219,7 @@ impl Hub {
         target: &LandingTarget,
         acting: SelfActingFiles,
     ) -> Result<Landing, Fault> {
+        let _turn = self.landing_turn().await?;
         let attempt = LandingAttempt::begin(self, commit, from)?;
         let landing = attempt.land(workspace, target, acting).await;
         attempt.room.close().await;
@@ -232,6 +233,7 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
     ) -> Result<String, Fault> {
+        let _turn = self.landing_turn().await?;
         let attempt = LandingAttempt::begin(self, commit, from)?;
         let left = async {
             attempt.copy_objects().await?;
@@ -242,7 +244,7 @@ impl Hub {
         left
     }
 
-    /// Finishes a landing during which the process was killed. Returns its commit if it landed.
+    /// Finishes a landing during which the process was killed. Returns its commit if it landed. The caller must have a landing turn.
     pub(crate) async fn finish_landing(&self, from: &ProjectRevision) -> Result<Option<String>, Fault> {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);

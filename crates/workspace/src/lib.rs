@@ -19,6 +19,7 @@ mod hub_layout;
 mod landing;
 mod landing_guard;
 mod landing_plan;
+mod landing_turn;
 mod leftovers;
 mod named_paths;
 mod object_files;

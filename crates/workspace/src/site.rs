@@ -12,14 +12,12 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub, UNUSABLE};
+use crate::hub_layout::WORKSPACE;
 use crate::landing::{Landing, LandingRefusal, LandingTarget, SelfActingFiles};
 use crate::leftovers::Leftovers;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
-
-/// The only workspace of a project, as long as one run at a time works on it.
-pub(crate) const WORKSPACE: &str = "1";
 
 /// The workspace of `sync`, apart from the other, so that nothing of it can ever land.
 const THROWAWAY: &str = "sync";
@@ -96,12 +94,18 @@ pub struct SiteOptions {
     pub includes_uncommitted: bool,
     /// Agents see uncommitted changes, and nothing that they do comes home but their note.
     pub is_throwaway: bool,
+    /// The workspace of an agent that may work at the same time as others; `None` for `run` and `sync`.
+    pub slot: Option<String>,
 }
 
 impl SiteOptions {
     /// The name of the workspace.
-    pub fn workspace(&self) -> &'static str {
-        if self.is_throwaway { THROWAWAY } else { WORKSPACE }
+    pub fn workspace(&self) -> &str {
+        match &self.slot {
+            Some(slot) => slot,
+            None if self.is_throwaway => THROWAWAY,
+            None => WORKSPACE,
+        }
     }
 }
 
@@ -115,7 +119,7 @@ pub enum Start {
 }
 
 impl WorkspaceSite {
-    /// Prepares the workspace of a run. The caller must hold the project lock.
+    /// Prepares the workspace of a run, which nobody else may use.
     pub async fn prepare(
         hub: Hub,
         run: i64,
@@ -123,7 +127,7 @@ impl WorkspaceSite {
         options: SiteOptions,
         tally: Tally,
     ) -> Result<Self, Fault> {
-        hub.sweep();
+        let _turn = hub.landing_turn().await?;
         let (mut from, beginning) = hub.update_or_begin().await?;
         if let Some(commit) = hub.finish_landing(&from).await? {
             from.tree = Some(commit.clone());
@@ -153,8 +157,8 @@ impl WorkspaceSite {
                 match &from.commit {
                     // Nothing of it lands, so it has no branch that would hide the one of an earlier run.
                     Some(commit) if options.is_throwaway => hub.show_checks(commit)?,
-                    Some(commit) => hub.set_current(&workspace, commit)?,
-                    None => {}
+                    Some(commit) if options.slot.is_none() => hub.set_current(&workspace, commit)?,
+                    Some(_) | None => {}
                 }
                 hub.copy_included(&workspace, &from).await?;
                 if options.is_throwaway || options.includes_uncommitted {
@@ -350,7 +354,10 @@ impl WorkspaceSite {
                 }
                 self.landed = (tally.passed, tally.verified);
                 self.last_landed = Some(commit.clone());
-                self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
+                // An agent in a slot has no deliverables.
+                if self.options.slot.is_none() {
+                    self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
+                }
                 self.last_refusal = None;
                 Ok(Some(SiteEvent::Landed { branch, commit, ci_files, hook_files }))
             }

@@ -4,7 +4,7 @@ use autonoe_core::clock::Clock as _;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::escape_controls;
-use autonoe_store::LockHolder;
+use autonoe_store::{LockHolder, ProjectUse};
 use autonoe_workspace::{Landing, SelfActingFiles};
 use clap::Args;
 
@@ -52,7 +52,7 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         since: SystemClock.now(),
         socket: None,
     };
-    let _locked = lock_project(&project, &holder)?;
+    let _locked = lock_project(&project, &holder, ProjectUse::Deliverables)?;
     runtime()?.block_on(async {
         let hub = open_hub(&project, environment).await?;
         let Some(unlanded) = hub.unlanded().await? else {

@@ -5,6 +5,7 @@
 
 mod acp;
 mod acp_requests;
+mod agents_at_once;
 mod bad_checks;
 mod bad_input;
 mod binary;

@@ -3,8 +3,11 @@
 use std::fs;
 
 use autonoe_core::event::HookFile;
+use autonoe_core::status::Tally;
 use autonoe_test_kit::TestDirectory;
-use autonoe_workspace::{Landing, LandingRefusal, LandingTarget};
+use autonoe_workspace::{
+    LandWhen, Landing, LandingRefusal, LandingTarget, SiteEvent, SiteOptions, Start, WorkspaceSite,
+};
 
 use crate::fixture::HubFixture;
 
@@ -348,4 +351,31 @@ async fn what_hooks_run_is_held_back_or_named() {
     fixture.work(&workspace, &[("scripts/second.sh", "touch /pwned\n")]);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["scripts/second.sh".to_owned()]));
+}
+
+#[tokio::test]
+async fn of_two_agents_at_once_one_lands_and_the_other_waits_on_its_branch() {
+    let fixture = HubFixture::new().await;
+    let mut sites = Vec::new();
+    for (run, slot) in [(1, "agent-a-1"), (2, "agent-b-1")] {
+        let options =
+            SiteOptions { when: LandWhen::End, slot: Some(slot.to_owned()), ..SiteOptions::default() };
+        let hub = fixture.hub.clone();
+        let site = WorkspaceSite::prepare(hub, run, Start::New, options, Tally::default()).await.unwrap();
+        fixture.work(&site.workspace, &[(slot, "x")]);
+        sites.push(site);
+    }
+    let [first, second] = sites.as_mut_slice() else { unreachable!() };
+    let (first, second) = tokio::join!(first.run_ended(Tally::default()), second.run_ended(Tally::default()));
+    let events: Vec<_> = first.unwrap().into_iter().chain(second.unwrap()).collect();
+    let landed = events.iter().filter(|event| matches!(event, SiteEvent::Landed { .. })).count();
+    let apart = events.iter().find_map(|event| match event {
+        SiteEvent::Apart { branch, why: LandingRefusal::Moved, .. } => Some(branch.clone()),
+        _ => None,
+    });
+    assert_eq!(landed, 1, "{events:?}");
+    fixture.git(&["merge", "-q", "-m", "both", &apart.expect("the other is on its branch")]);
+    assert!(fixture.path("agent-a-1").exists() && fixture.path("agent-b-1").exists());
+    // Checks look at the commits of `run` only.
+    assert!(!fixture.home().join("state/hub/hub.git/refs/autonoe/current").exists());
 }
