@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
-use autonoe_store::{Project, ProjectLock};
+use autonoe_store::{LockStatus, Project, ProjectLock};
 
 use crate::environment::Environment;
 use crate::present;
@@ -46,7 +46,8 @@ pub fn start_detached(project: &Project, environment: &Environment) -> Result<u8
             present::print(&fs::read_to_string(&output).unwrap_or_default());
             return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::ERROR));
         }
-        let has_begun = ProjectLock::holder(project).is_some_and(|holder| holder.pid == child.id());
+        let has_begun =
+            matches!(ProjectLock::status(project), LockStatus::By(holder) if holder.pid == child.id());
         if has_begun || Instant::now() >= deadline {
             break;
         }

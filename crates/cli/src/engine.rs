@@ -37,7 +37,7 @@ use autonoe_policy::{HookGate, gates_for};
 use autonoe_report::escape_controls;
 use autonoe_sandbox::rooms_closed;
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{ControlDirectory, LockHolder, Project, SqliteJournal, StatusStore};
+use autonoe_store::{ControlDirectory, LockHolder, Others, Project, ProjectUse, SqliteJournal, StatusStore};
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
@@ -55,7 +55,7 @@ use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
 use crate::detach::{leave_terminal, start_detached};
 use crate::environment::Environment;
-use crate::lock_project::lock_project;
+use crate::lock_project::{join_project, lock_project};
 use crate::present::{
     self, Console, EventLog, JsonSink, LineTimes, MessageLevel, OutputFormat, Presenter, SignalNotice,
     Verbosity,
@@ -172,14 +172,26 @@ impl Screen {
         run.notices.iter().for_each(|notice| self.warn(notice));
         let telemetry = Telemetry::from_settings(std::mem::take(&mut run.telemetry))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        let locked = lock_project(&run.project, &holder(&run, clock.as_ref()))?;
+        let mut locked = match run.agent_lock.take() {
+            Some(agent) => join_project(&run.project, agent)?,
+            None => {
+                let project_use =
+                    if run.workspace.is_some() { ProjectUse::Deliverables } else { ProjectUse::Checkout };
+                lock_project(&run.project, &holder(&run, clock.as_ref()), project_use)?
+            }
+        };
         if self.verbosity != Verbosity::Quiet {
             banner::print_banner(&run, &self.console);
         }
         let ResolvedRun { title, project, job, policy, checkouts, verifier, .. } = run;
 
         let builders = Arc::new(CurrentBuilder::default());
-        let options = JournalOptions { secrets: run.secrets, crash: run.crash, resume: job.earlier() };
+        let options = JournalOptions {
+            secrets: run.secrets,
+            crash: run.crash,
+            resume: job.earlier(),
+            in_progress: locked.with_others(Others::runs)?,
+        };
         let (journal, begun) = SqliteJournal::begin(
             &project.journal_file(),
             &title.command,
@@ -197,7 +209,12 @@ impl Screen {
             is_planning: AtomicBool::new(false),
         };
         let sinks = self.sinks(&project, begun.run, telemetry.as_ref(), &builders, announcer);
-        let status = Arc::new(StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock)).await?);
+        locked.record_run(begun.run)?;
+        let status = match locked.has_project_lock() {
+            true => StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock)).await?,
+            false => StatusStore::beside_another(&project, Arc::clone(&journal), Arc::clone(&clock)),
+        };
+        let status = Arc::new(status);
         let span = SpanContext::run(begun.run, TraceId(fastrand::u128(1..)));
         let sessions_before = if begun.resumed { begun.state.sessions } else { 0 };
         sinks.emit(
@@ -231,9 +248,10 @@ impl Screen {
                 }
             }
         }
-        // We hold the project lock, so the workspace is ours to prepare.
+        // We hold the project lock or that of the slot, so the workspace is ours to prepare.
         let mut site = match run.workspace {
             Some((hub, options)) => {
+                hub.sweep_unless(|| locked.with_others(|others| !others.is_empty())).await?;
                 let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
                 let preparing = WorkspaceSite::prepare(hub, begun.run, start, options, tally);
@@ -252,8 +270,10 @@ impl Screen {
             }
             None => None,
         };
-        // We hold the project lock, so every checkout there is stale.
-        checkouts.remove_leftovers(Duration::ZERO);
+        // Without the project lock, a run may have some; with it, every checkout there is stale.
+        if locked.has_project_lock() {
+            checkouts.remove_leftovers(Duration::ZERO);
+        }
         checkouts.remember_ignore_files().await?;
         let first = job.first_phase();
         let context = PlanContext {
@@ -302,7 +322,8 @@ impl Screen {
             ));
         };
         self.console.start();
-        let _control = self.watch_control(&project, &steering);
+        let is_alone = locked.with_others(Others::is_empty)?;
+        let _control = self.watch_control(&project, &steering, is_alone);
         let on_landing = |event: SiteEvent| sinks.emit(&span, landing_event(event));
         let mut landing_plan;
         let session_plan: &mut dyn Plan = match &mut site {
@@ -364,8 +385,10 @@ impl Screen {
         done.map_err(|fault| RunOutcome::Failed { fault })
     }
 
-    fn watch_control(&self, project: &Project, steering: &Steering) -> ControlWatch {
-        for left in ControlDirectory::of(project).begin() {
+    /// Requests that are there already are for an earlier run, unless another one works here.
+    fn watch_control(&self, project: &Project, steering: &Steering, is_alone: bool) -> ControlWatch {
+        let left = if is_alone { ControlDirectory::of(project).begin() } else { Vec::new() };
+        for left in left {
             self.warn(&format!("a request to {left} was left for an earlier run; it is ignored."));
         }
         let console = Arc::clone(&self.console);
@@ -440,12 +463,16 @@ fn landing_event(event: SiteEvent) -> RunEvent {
         SiteEvent::Unusable { why } => {
             RunEvent::Warning { message: format!("{why} What was fetched before is kept.") }
         }
-        SiteEvent::Landed { branch, commit, ci_files } => {
-            RunEvent::Landing { branch, commit, why: None, ci_files }
+        SiteEvent::Landed { branch, commit, ci_files, hook_files } => {
+            RunEvent::Landing { branch, commit, why: None, ci_files, hook_files }
         }
-        SiteEvent::Apart { branch, commit, why } => {
-            RunEvent::Landing { branch, commit, why: Some(why.to_string()), ci_files: Vec::new() }
-        }
+        SiteEvent::Apart { branch, commit, why } => RunEvent::Landing {
+            branch,
+            commit,
+            why: Some(why.to_string()),
+            ci_files: Vec::new(),
+            hook_files: Vec::new(),
+        },
     }
 }
 

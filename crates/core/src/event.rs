@@ -156,6 +156,14 @@ impl AgentEvent {
     }
 }
 
+/// A changed file, such as a Makefile, that a hook of the user's runs through another program.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HookFile {
+    /// Such as `pre-commit`.
+    pub hook: String,
+    pub path: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum RunEvent {
@@ -225,6 +233,9 @@ pub enum RunEvent {
         /// Changed files that decide what a CI service runs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ci_files: Vec<String>,
+        /// Changed files that the user's hooks run through other programs.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hook_files: Vec<HookFile>,
     },
     /// Autonoe ran a check.
     Checked {

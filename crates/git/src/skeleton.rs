@@ -35,30 +35,49 @@ impl Skeleton<'_> {
             "[core]\n\trepositoryformatversion = {version}\n\tbare = {}\n\tlogallrefupdates = true\n{extensions}",
             self.is_bare
         );
-        fs::write(git.join("config"), config)?;
+        replace(&git.join("config"), &config)?;
         let borrowed: String = self.borrowed.iter().map(|path| format!("{}\n", path.display())).collect();
-        fs::write(git.join("objects/info/alternates"), borrowed)?;
+        replace(&git.join("objects/info/alternates"), &borrowed)?;
         if let Some(shallow) = self.shallow {
-            fs::write(git.join("shallow"), shallow)?;
+            replace(&git.join("shallow"), shallow)?;
         }
         if !self.refs.is_empty() {
-            fs::write(git.join("packed-refs"), self.refs)?;
+            replace(&git.join("packed-refs"), self.refs)?;
         }
         if let Some(commit) = self.commit {
             write_ref(git, &format!("refs/heads/{}", self.branch), commit)?;
         }
-        fs::write(git.join("HEAD"), format!("ref: refs/heads/{}\n", self.branch))
+        replace(&git.join("HEAD"), &format!("ref: refs/heads/{}\n", self.branch))
     }
 }
 
 /// Sets a reference of a repository of ours, at once and completely.
 pub fn write_ref(git: &Path, name: &str, commit: &str) -> io::Result<()> {
     let path = git.join(name);
-    let parent = path.parent().unwrap_or(git);
-    fs::create_dir_all(parent)?;
-    let mut file = tempfile::NamedTempFile::new_in(parent)?;
-    io::Write::write_all(&mut file, format!("{commit}\n").as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    fs::create_dir_all(path.parent().unwrap_or(git))?;
+    replace_file(&path, &format!("{commit}\n"), Durability::Synced)
+}
+
+/// Writes a file that another process may be reading, unless it has that content.
+fn replace(path: &Path, content: &str) -> io::Result<()> {
+    match fs::read(path) {
+        Ok(now) if now == content.as_bytes() => Ok(()),
+        _ => replace_file(path, content, Durability::Plain),
+    }
+}
+
+/// Whether a file must be on disk before anything else happens.
+#[derive(PartialEq, Eq)]
+enum Durability {
+    Synced,
+    Plain,
+}
+
+fn replace_file(path: &Path, content: &str, durability: Durability) -> io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
+    io::Write::write_all(&mut file, content.as_bytes())?;
+    if durability == Durability::Synced {
+        file.as_file().sync_all()?;
+    }
+    file.persist(path).map(drop).map_err(|error| error.error)
 }

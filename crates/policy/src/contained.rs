@@ -6,6 +6,7 @@
 //! proxy decides what it can reach.
 
 mod calls;
+mod command_values;
 mod publishing;
 mod signals;
 
@@ -177,6 +178,7 @@ impl ContainedWalk<'_> {
                 match expanded.as_slice() {
                     [only] if only.literal().is_some() => {
                         self.variables.insert(assignment.name.clone(), only.text.clone());
+                        self.variable(&assignment.name, &only.text)?;
                     }
                     _ => {
                         self.variables.remove(&assignment.name);
@@ -192,6 +194,7 @@ impl ContainedWalk<'_> {
                     .map(|arg| arg.literal().unwrap_or_default().to_owned())
                     .collect();
                 self.variables.insert(assignment.name.clone(), words.join(" "));
+                words.iter().try_for_each(|word| self.variable(&assignment.name, word))?;
             }
         }
         Ok(())

@@ -5,6 +5,7 @@ use autonoe_verify::Changes;
 
 use crate::document::{CodeBlock, CodeKind, ReportBlock, ReportLine, code, paragraph, text};
 use crate::facts::RunFacts;
+use crate::hook_files::describe_hook_files;
 use crate::sanitize::DIFF_LINES;
 
 const MAX_FILES: usize = 300;
@@ -48,6 +49,9 @@ pub(crate) fn changes(facts: &RunFacts, changed: &Result<Changes, ChangesUnavail
             line.extend([text(if number == 0 { "" } else { ", " }), code(path)]);
         }
         blocks.push(ReportBlock::Paragraph(line));
+    }
+    if !facts.hook_files.is_empty() {
+        blocks.push(paragraph(format!("{}.", describe_hook_files(&facts.hook_files))));
     }
     blocks.push(files(changes));
     if changes.files.len() > MAX_FILES {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::Deliverable;
-use autonoe_core::event::{CheckPurpose, RunEvent};
+use autonoe_core::event::{CheckPurpose, HookFile, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{DeniedCall, EventRow, History, RunCommits, RunRow, SessionRow};
-use autonoe_store::{CheckRegistry, Project, ProjectLock, StatusStore};
+use autonoe_store::{CheckRegistry, LockStatus, Project, ProjectLock, StatusStore};
 use autonoe_verify::{Evidence, disown_foreign_findings};
 use jiff::Timestamp;
 
@@ -40,6 +40,8 @@ pub struct RunFacts {
     pub evidence: BTreeMap<String, Evidence>,
     /// Steps of a declarative agent in chronological order; `None` for runs over deliverables.
     pub(crate) steps: Option<Vec<StepRow>>,
+    /// Changed files that the user's hooks run through other programs; the caller finds them.
+    pub hook_files: Vec<HookFile>,
     /// The last result of each check in this run, by deliverable id and check name.
     pub(crate) last_results: BTreeMap<(Option<String>, String), LastCheckResult>,
 }
@@ -104,7 +106,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         gathered_at: now,
         project: project.root().file_name().unwrap_or_default().to_string_lossy().into_owned(),
         is_last,
-        is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::holder(project).is_some(),
+        is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::status(project) != LockStatus::Free,
         sessions: history.sessions_of(run.id)?,
         denied: history.denied_calls(run.id)?,
         commits: history.commits(run.id)?,
@@ -112,6 +114,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         book,
         evidence,
         steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step_row).collect()),
+        hook_files: Vec::new(),
         last_results: between.into_iter().filter_map(check_result).collect(),
         status,
         run,

@@ -64,7 +64,7 @@ pub use launch::{Exit, Launch, STOP_LIMIT, SandboxedChild, StdioTarget};
 pub use layer_unavailable::LayerUnavailable;
 pub use open::{NoSandbox, OpenError, Sandbox};
 pub use program::{BoundedLines, MAX_LINE_BYTES, PipedProgram, Pipes};
-pub use record::{recover_rooms, stale_locks};
+pub use record::{recover_rooms, recover_rooms_of_killed, stale_locks};
 pub use repository::Repository;
 pub use repository_problem::RepositoryProblem;
 pub use room::{Room, rooms_closed};

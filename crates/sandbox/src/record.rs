@@ -135,6 +135,19 @@ pub fn recover_rooms(directory: &Path) -> Vec<String> {
     files(directory).flat_map(|path| clear_record(&path, deadline)).collect()
 }
 
+/// Like [`recover_rooms`], while other processes have rooms of their own there.
+pub fn recover_rooms_of_killed(directory: &Path) -> Vec<String> {
+    let deadline = Instant::now() + WAIT_LIMIT;
+    let killed = files(directory).filter(|path| !is_owner_alive(path));
+    killed.flat_map(|path| clear_record(&path, deadline)).collect()
+}
+
+/// Whether the process that wrote a record still runs. We have written none yet.
+fn is_owner_alive(record: &Path) -> bool {
+    let owner = record.file_stem().and_then(|name| name.to_str()?.split('-').next()?.parse::<u32>().ok());
+    owner.is_some_and(|pid| pid != std::process::id() && Path::new("/proc").join(pid.to_string()).exists())
+}
+
 /// The git locks that [`recover_rooms`] would remove.
 pub fn stale_locks(directory: &Path) -> Vec<GitLock> {
     let ended = files(directory)

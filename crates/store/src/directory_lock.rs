@@ -3,15 +3,32 @@
 //!
 //! A project inside another one also takes a shared lock on the outer one, so that nothing works on both at
 //! once.
+//!
+//! Two directories are locked: the project, which agents in workspaces of their own share, and its `.autonoe`, which one process at a time
+//! writes.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
+/// Autonoe's directory in a project.
+const OWN: &str = ".autonoe";
+
 /// Status queries take the lock for a moment, too. So several attempts are made before it counts as taken.
 const ATTEMPTS: u32 = 40;
 const ATTEMPT_PAUSE: Duration = Duration::from_millis(5);
+
+/// What a process does with a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProjectUse {
+    /// Works on the user's files, so nothing else may use the project.
+    Checkout,
+    /// Writes the deliverables and works elsewhere; agents in workspaces of their own may work at the same time.
+    Deliverables,
+    /// An agent in a workspace of its own.
+    Agent,
+}
 
 #[derive(Debug)]
 pub(crate) struct DirectoryLock {
@@ -30,18 +47,29 @@ pub(crate) struct Locked {
 }
 
 impl DirectoryLock {
-    pub(crate) fn take(root: &Path) -> Result<Self, Locked> {
+    pub(crate) fn take(root: &Path, project_use: ProjectUse) -> Result<Self, Locked> {
         let mut lock = Self { held: Vec::new(), warning: None };
         for around in root.ancestors().skip(1).filter(|directory| is_project(directory)) {
             lock.hold(around, File::try_lock_shared)?;
+            let own = around.join(OWN);
+            if own.is_dir() {
+                lock.hold(&own, File::try_lock_shared)?;
+            }
         }
-        lock.hold(root, File::try_lock)?;
+        match project_use {
+            ProjectUse::Checkout => lock.hold(root, File::try_lock)?,
+            ProjectUse::Deliverables => {
+                lock.hold(root, File::try_lock_shared)?;
+                lock.hold(&root.join(OWN), File::try_lock)?;
+            }
+            ProjectUse::Agent => lock.hold(root, File::try_lock_shared)?,
+        }
         Ok(lock)
     }
 
     /// Returns the process that holds the lock of a project.
     pub(crate) fn holder(root: &Path) -> Option<Locked> {
-        Self::take(root).err()
+        Self::take(root, ProjectUse::Checkout).err()
     }
 
     fn hold(
@@ -57,7 +85,8 @@ impl DirectoryLock {
             Ok(file) => self.held.push(file),
             Err(TryLockError::WouldBlock) if is_inherited(directory) => {}
             Err(TryLockError::WouldBlock) => {
-                return Err(Locked { directory: directory.to_owned(), pid: holder_of(directory) });
+                let project = directory.parent().filter(|_| directory.ends_with(OWN)).unwrap_or(directory);
+                return Err(Locked { directory: project.to_owned(), pid: holder_of(directory) });
             }
             // Some network file systems do not support this lock.
             Err(TryLockError::Error(error)) => {

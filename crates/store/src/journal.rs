@@ -32,7 +32,7 @@ use writer::Writer;
 
 pub(crate) use recorded_status::STARTED_OVER;
 pub use recorded_status::{PendingStatus, RecordedStatus};
-pub use run_start::{ResumePolicy, RunStart};
+pub use run_start::{ResumePolicy, RunStart, RunsInProgress};
 
 /// Number of runs whose events are kept. Of older runs only sessions, costs and status changes remain.
 const RUNS_WITH_EVENTS: i64 = 50;
@@ -46,6 +46,7 @@ const MAX_EVENT_BYTES: usize = 64 * 1024;
 #[derive(Default)]
 pub struct JournalOptions {
     pub resume: ResumePolicy,
+    pub in_progress: RunsInProgress,
     /// Redacted in addition to everything that has the shape of a secret.
     pub secrets: SecretValues,
     /// Kills the process at this point, in tests.
@@ -72,10 +73,11 @@ impl SqliteJournal {
     ) -> Result<(Arc<Self>, RunStart), Fault> {
         let writer = Writer::open(path)?;
         let (command, spec, resume) = (command.to_owned(), spec.to_owned(), options.resume);
+        let in_progress = options.in_progress.clone();
         let start = writer
             .run(move |db| {
                 records::prune_events(db, RUNS_WITH_EVENTS)?;
-                records::begin_run(db, &command, &spec, resume, now)
+                records::begin_run(db, &command, &spec, resume, &in_progress, now)
             })
             .await?;
         let journal = Self::bind(writer, RunId(start.run), options);

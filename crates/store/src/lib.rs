@@ -3,6 +3,8 @@
 //! `status.json` has one writer, [`StatusStore`]; everything that happens is recorded in one
 //! [`SqliteJournal`]; a project has one [`ProjectLock`]. [`Project`] knows where the files are.
 
+mod agent_lock;
+mod agents_at_work;
 mod atomic;
 mod byte_size;
 mod check_registry;
@@ -15,6 +17,7 @@ mod hash;
 mod instructions;
 pub mod journal;
 mod lock;
+mod lock_holder;
 mod login_files;
 mod project;
 mod protected_path;
@@ -23,6 +26,8 @@ mod status_store;
 mod trust;
 pub mod user_config;
 
+pub use agent_lock::AgentLock;
+pub use agents_at_work::{AgentRecord, Others};
 pub use byte_size::{ByteSize, ByteSizeError};
 pub use check_registry::{
     AcceptError, AcceptedFile, CheckAssignment, CheckBaseline, CheckChange, CheckChangeKind, CheckRegistry,
@@ -30,11 +35,13 @@ pub use check_registry::{
 };
 pub use control_directory::{ControlDirectory, ControlRequests, MAX_MESSAGE, StopRequest};
 pub use crash::{CrashPoint, CrashPointError, JournalPoint};
+pub use directory_lock::ProjectUse;
 pub use evidence_file::{StoredEvidence, evidence_file, read_evidence, write_evidence};
 pub use hash::sha256_hex;
 pub use instructions::ProjectInstructions;
 pub use journal::SqliteJournal;
-pub use lock::{LockHolder, LockStatus, ProjectLock};
+pub use lock::{LockStatus, ProjectLock};
+pub use lock_holder::LockHolder;
 pub use login_files::{LoginFiles, LoginLock};
 pub use project::{Project, check_path};
 pub use protected_path::ProtectedPath;

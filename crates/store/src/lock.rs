@@ -10,26 +10,15 @@ use std::time::{Duration, Instant};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{ReadError, SETTINGS_LIMIT, WriteFailure, open_or_create, open_regular, read_text};
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
-use crate::directory_lock::{DirectoryLock, Locked};
+use crate::agents_at_work::{AgentRecord, Others, at_work};
+use crate::directory_lock::{DirectoryLock, Locked, ProjectUse};
+use crate::lock_holder::LockHolder;
 use crate::project::Project;
 
 /// How long to wait for a turn, and between attempts.
 const TURN_LIMIT: Duration = Duration::from_secs(10);
 const TURN_PAUSE: Duration = Duration::from_millis(2);
-
-/// The process that holds a project.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LockHolder {
-    pub pid: u32,
-    /// E.g. `run`.
-    pub command: String,
-    pub since: Timestamp,
-    /// Socket for deliverable tool calls of its agents.
-    pub socket: Option<PathBuf>,
-}
 
 #[derive(Debug)]
 pub struct ProjectLock {
@@ -52,8 +41,13 @@ pub enum LockStatus {
 }
 
 impl ProjectLock {
-    /// On failure the fault names the holder.
+    /// Takes it for work on the user's files. On failure the fault names the holder.
     pub fn take(project: &Project, holder: &LockHolder) -> Result<Self, Fault> {
+        Self::take_for(project, holder, ProjectUse::Checkout)
+    }
+
+    /// For [`ProjectUse::Deliverables`], `.autonoe` must exist. On failure the fault names the holder.
+    pub fn take_for(project: &Project, holder: &LockHolder, project_use: ProjectUse) -> Result<Self, Fault> {
         let system = |error: std::io::Error| {
             let WriteFailure { why, advice } = WriteFailure::of(project.state_dir(), &error);
             not_taken(project, &why, &advice)
@@ -66,8 +60,11 @@ impl ProjectLock {
             Err(TryLockError::WouldBlock) => return Err(held_by_another(read_holder(project.state_dir()))),
             Err(TryLockError::Error(error)) => return Err(system(error)),
         }
-        let directory =
-            DirectoryLock::take(project.root()).map_err(|locked| held_elsewhere(project, &locked))?;
+        let directory = DirectoryLock::take(project.root(), project_use);
+        let directory = directory.map_err(|locked| match at_work(project, None).into_iter().next() {
+            Some(agent) => held_by_another(Some(agent.holder)),
+            None => held_elsewhere(project, &locked),
+        })?;
         let holder_file = holder_file(project.state_dir());
         let text = serde_json::to_string(holder).unwrap_or_default();
         crate::atomic::write(&holder_file, text.as_bytes()).map_err(system)?;
@@ -80,7 +77,9 @@ impl ProjectLock {
     }
 
     pub fn status(project: &Project) -> LockStatus {
-        if let Some(holder) = Self::holder(project) {
+        if let Some(holder) =
+            Self::holder(project).or_else(|| Some(Self::agents(project).into_iter().next()?.holder))
+        {
             return LockStatus::By(holder);
         }
         match DirectoryLock::holder(project.root()) {
@@ -93,6 +92,22 @@ impl ProjectLock {
     pub fn holder(project: &Project) -> Option<LockHolder> {
         // Declared first, so that it is released last.
         let _turn = take_turn(project);
+        Self::holder_in_turn(project)
+    }
+
+    /// Acts while nobody can begin to work on the project, knowing who else does.
+    pub fn with_others<T>(&self, project: &Project, act: impl FnOnce(&Others) -> T) -> Result<T, Fault> {
+        let _turn = take_turn(project)?;
+        Ok(act(&Others { agents: at_work(project, None), has_project_lock: false }))
+    }
+
+    fn agents(project: &Project) -> Vec<AgentRecord> {
+        let _turn = take_turn(project);
+        at_work(project, None)
+    }
+
+    /// The same as [`Self::holder`] for a caller that has a turn.
+    pub(crate) fn holder_in_turn(project: &Project) -> Option<LockHolder> {
         let file = open_regular(&project.state_dir().join("lock")).ok()??;
         if file.try_lock_shared().is_ok() {
             return None;
@@ -109,7 +124,7 @@ impl Drop for ProjectLock {
 
 /// Serializes taking the lock and querying it: a query must not make a free project seem locked. A turn takes
 /// milliseconds, so a process that keeps it for longer is stopped or hangs.
-fn take_turn(project: &Project) -> Result<File, Fault> {
+pub(crate) fn take_turn(project: &Project) -> Result<File, Fault> {
     let turn = open_lock(project, "turn")?;
     let deadline = Instant::now() + TURN_LIMIT;
     loop {
@@ -132,7 +147,7 @@ fn take_turn(project: &Project) -> Result<File, Fault> {
 }
 
 /// A lock file in the state directory. Anything but a regular file is refused, without waiting for it.
-fn open_lock(project: &Project, name: &str) -> Result<File, Fault> {
+pub(crate) fn open_lock(project: &Project, name: &str) -> Result<File, Fault> {
     let path = project.state_dir().join(name);
     open_or_create(&path).map_err(|error| match error {
         ReadError::Io(error) => {
@@ -143,7 +158,7 @@ fn open_lock(project: &Project, name: &str) -> Result<File, Fault> {
     })
 }
 
-fn not_taken(project: &Project, why: &str, advice: &str) -> Fault {
+pub(crate) fn not_taken(project: &Project, why: &str, advice: &str) -> Fault {
     let directory = project.state_dir().display();
     let message = format!("The project lock in {directory} cannot be taken: {why}.");
     Fault::permanent(FaultLayer::System, "lock", message).hint(advice)
@@ -158,7 +173,7 @@ fn holder_file(state_dir: &Path) -> PathBuf {
     state_dir.join("holder.json")
 }
 
-fn held_elsewhere(project: &Project, Locked { directory, pid }: &Locked) -> Fault {
+pub(crate) fn held_elsewhere(project: &Project, Locked { directory, pid }: &Locked) -> Fault {
     let who = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
     let what = match directory == project.root() {
         true => format!(
@@ -170,7 +185,7 @@ fn held_elsewhere(project: &Project, Locked { directory, pid }: &Locked) -> Faul
         .hint("Wait for it to end, or stop it, then start again.")
 }
 
-fn held_by_another(holder: Option<LockHolder>) -> Fault {
+pub(crate) fn held_by_another(holder: Option<LockHolder>) -> Fault {
     let who = holder.map_or_else(
         || "another autonoe process".to_owned(),
         |holder| format!("`autonoe {}` (process {}, since {})", holder.command, holder.pid, holder.since),

@@ -62,9 +62,14 @@ impl StatusStore {
         journal: Arc<SqliteJournal>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, Fault> {
-        let store = Self { path: project.status_file(), journal, clock, writing: Mutex::new(()) };
+        let store = Self::beside_another(project, journal, clock);
         store.finish_interrupted_write().await?;
         Ok(store)
+    }
+
+    /// Opens the store for reading while another process may write.
+    pub fn beside_another(project: &Project, journal: Arc<SqliteJournal>, clock: Arc<dyn Clock>) -> Self {
+        Self { path: project.status_file(), journal, clock, writing: Mutex::new(()) }
     }
 
     /// Reads a project's deliverables without a writer; `None` if there is no file.

@@ -93,8 +93,16 @@ impl Hub {
             .map_err(|error| self.unwritable(&error))
     }
 
-    /// Removes what killed processes have left. The caller must hold the project lock.
-    pub(crate) fn sweep(&self) {
+    /// Removes what killed processes have left, unless others work here. Who begins to work first needs a turn, so none begins in between.
+    pub async fn sweep_unless(&self, others_work: impl Fn() -> Result<bool, Fault>) -> Result<(), Fault> {
+        let _turn = self.landing_turn().await?;
+        if !others_work()? {
+            self.sweep();
+        }
+        Ok(())
+    }
+
+    fn sweep(&self) {
         let entries = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
         let is_old = |entry: &DirEntry| entry.path().extension().is_some_and(|end| end == "old");
         let workspaces = entries(self.layout.workspaces()).filter(is_old);
@@ -204,8 +212,15 @@ impl Hub {
     /// Makes a commit that the hub has the one of the workspace, which checks look at.
     pub(crate) fn set_current(&self, workspace: &Workspace, commit: &str) -> Result<(), Fault> {
         let branch = format!("refs/heads/{}", workspace.branch());
-        let mut names = [branch.as_str(), hub_refs::CURRENT].into_iter();
-        let written = names.try_for_each(|name| write_ref(&self.layout.git_dir(), name, commit));
+        let written = write_ref(&self.layout.git_dir(), &branch, commit);
+        written.map_err(|error| self.unwritable(&error))?;
+        // No check looks at the commits of other agents, which may work at the same time.
+        if workspace.is_of_run() { self.show_checks(commit) } else { Ok(()) }
+    }
+
+    /// Makes a commit that the hub has the one that checks look at.
+    pub(crate) fn show_checks(&self, commit: &str) -> Result<(), Fault> {
+        let written = write_ref(&self.layout.git_dir(), hub_refs::CURRENT, commit);
         written.map_err(|error| self.unwritable(&error))
     }
 
@@ -321,6 +336,6 @@ fn why_refused(packed: &Finished, indexed: &Finished) -> String {
     }
 }
 
-fn is_hash(text: &str) -> bool {
+pub(crate) fn is_hash(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

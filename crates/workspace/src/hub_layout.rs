@@ -1,6 +1,12 @@
 //! Where a hub has its files. Nothing else knows these names.
 
+use std::fs;
 use std::path::{Path, PathBuf};
+
+use autonoe_files::{SETTINGS_LIMIT, read_text};
+
+/// The workspace of `run`.
+pub(crate) const WORKSPACE: &str = "1";
 
 /// The working tree within the directory of a workspace.
 pub(crate) const TREE: &str = "tree";
@@ -9,6 +15,15 @@ pub(crate) const TREE: &str = "tree";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubLayout {
     directory: PathBuf,
+}
+
+/// What the hub has of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunTip {
+    /// The branch in the hub, such as `autonoe/7`.
+    pub branch: String,
+    /// Its last commit.
+    pub commit: String,
 }
 
 impl HubLayout {
@@ -62,5 +77,19 @@ impl HubLayout {
     /// The working tree of a workspace.
     pub fn tree(&self, workspace: &str) -> PathBuf {
         self.workspace(workspace).join(TREE)
+    }
+
+    /// The runs that have commits in the hub, the last one first.
+    pub fn runs(&self) -> impl Iterator<Item = RunTip> {
+        let branches = self.git_dir().join("refs/heads");
+        let runs = fs::read_dir(branches.join("autonoe")).into_iter().flatten().flatten();
+        let mut numbers: Vec<i64> =
+            runs.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+        numbers.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
+        numbers.into_iter().filter_map(move |number| {
+            let branch = format!("autonoe/{number}");
+            let commit = read_text(&branches.join(&branch), SETTINGS_LIMIT).ok().flatten()?;
+            Some(RunTip { branch, commit: commit.trim().to_owned() })
+        })
     }
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use autonoe_core::ci_files::is_ci_file;
+use autonoe_core::event::HookFile;
 use autonoe_core::fault::{Fault, FaultLayer};
 
 use autonoe_git::{Finished, GitRoom, Skeleton};
@@ -18,6 +19,7 @@ use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
 use crate::hub::Hub;
 use crate::landing_error::{LandingError, LandingRefusal};
+use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::unfinished_landing::LandingRecord;
 use crate::workspace::Workspace;
@@ -100,7 +102,13 @@ size=$(wc -c < "$6") || exit
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Landing {
     /// The branch was fast-forwarded and, if it is checked out, its files were updated.
-    Landed { branch: String, ci_files: Vec<String> },
+    Landed {
+        branch: String,
+        /// Changed files that decide what a CI service runs.
+        ci_files: Vec<String>,
+        /// Changed files that the user's hooks run through other programs.
+        hook_files: Vec<HookFile>,
+    },
     /// The commits are on a branch of their own.
     Apart { branch: String, why: LandingRefusal },
 }
@@ -132,6 +140,7 @@ impl Hub {
         target: &LandingTarget,
         acting: SelfActingFiles,
     ) -> Result<Landing, Fault> {
+        let _turn = self.landing_turn().await?;
         let attempt = LandingAttempt::begin(self, commit, from)?;
         let landing = attempt.land(workspace, target, acting).await;
         attempt.room.close().await;
@@ -145,6 +154,7 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
     ) -> Result<String, Fault> {
+        let _turn = self.landing_turn().await?;
         let attempt = LandingAttempt::begin(self, commit, from)?;
         let left = async {
             attempt.copy_objects().await?;
@@ -155,7 +165,7 @@ impl Hub {
         left
     }
 
-    /// Finishes a landing during which the process was killed. Returns its commit if it landed.
+    /// Finishes a landing during which the process was killed. Returns its commit if it landed. The caller must have a landing turn.
     pub(crate) async fn finish_landing(&self, from: &ProjectRevision) -> Result<Option<String>, Fault> {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);
@@ -238,8 +248,10 @@ impl<'a> LandingAttempt<'a> {
         };
         match landed {
             Ok(branch) => {
-                let paths = changed.into_iter().map(|file| file.path);
-                Ok(Landing::Landed { branch, ci_files: paths.filter(|path| is_ci_file(path)).collect() })
+                let paths = || changed.iter().map(|file| file.path.as_str());
+                let ci_files = paths().filter(|path| is_ci_file(path)).map(str::to_owned).collect();
+                let hook_files = files_run_by_hooks(self.hub.root(), self.hub.home(), paths());
+                Ok(Landing::Landed { branch, ci_files, hook_files })
             }
             Err(LandingError::Refused(why)) => {
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })

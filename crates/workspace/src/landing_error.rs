@@ -57,7 +57,7 @@ impl fmt::Display for LandingRefusal {
             }
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
             Self::NotWanted => write!(f, "you asked for no landing"),
-            Self::NotPassed => write!(f, "no check has passed on them"),
+            Self::NotPassed => write!(f, "no check has passed on the last of them"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch is in use: {why}"),
             Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),

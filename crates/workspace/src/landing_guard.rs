@@ -83,19 +83,19 @@ impl LandingAttempt<'_> {
         }
         let places = self.acting_places().await?;
         let mut found = Vec::new();
-        for ChangedFile { path, .. } in changed {
+        for ChangedFile { path, mode, .. } in changed {
             let by_content = match path.rsplit('/').next() {
                 Some(".gitattributes") => names_a_driver(&self.run(CONTENT, &[path]).await?.stdout),
                 Some(".gitignore") => ignores_less(&self.run(LINES, &[path]).await?.stdout),
                 _ => false,
             };
-            if acts_by_itself(path) || self.is_users_own(path) || places.contains(path) || by_content {
+            if acts_by_itself(path) || is_users_own(path) || places.contains(path, mode) || by_content {
                 found.push(path.clone());
             }
         }
         // A later checkout of a commit in between would bring them.
         let touched = self.succeed(TOUCHED, &[]).await?;
-        let touched = touched.split(['\0', '\n']).filter(|path| acts_by_itself(path));
+        let touched = touched.split(['\0', '\n']).filter(|path| acts_by_itself(path) || is_users_own(path));
         found.extend(touched.map(str::to_owned));
         found.sort_unstable();
         found.dedup();
@@ -103,12 +103,6 @@ impl LandingAttempt<'_> {
             true => Ok(()),
             false => Err(LandingRefusal::SelfActing(found).into()),
         }
-    }
-
-    /// Whether a path is a file that only the user writes. As a link it would show agents what it leads to.
-    fn is_users_own(&self, path: &str) -> bool {
-        let part = self.hub.root().strip_prefix(&self.from.top).ok();
-        [SPEC, NOTE].iter().any(|name| part.is_some_and(|part| part.join(name) == Path::new(path)))
     }
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
@@ -125,8 +119,9 @@ impl LandingAttempt<'_> {
         let mut links: Vec<_> =
             listed.iter().filter(|(entry, _)| entry.starts_with(LINK)).map(|(_, path)| *path).collect();
         for _ in 0..MAX_LINKS {
-            let (acting, rest): (Vec<_>, Vec<_>) =
-                links.into_iter().partition(|link| acts_by_itself(link) || places.contains(link));
+            let (acting, rest): (Vec<_>, Vec<_>) = links
+                .into_iter()
+                .partition(|link| acts_by_itself(link) || is_users_own(link) || places.contains(link, LINK));
             if acting.is_empty() {
                 break;
             }
@@ -138,6 +133,12 @@ impl LandingAttempt<'_> {
         }
         Ok(places)
     }
+}
+
+/// Whether a path is a file that only the user writes, of this project or of another part of the repository. As a link it would show agents
+/// what it leads to.
+fn is_users_own(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|name| [SPEC, NOTE].contains(&name))
 }
 
 /// Whether a change of a `.gitignore` takes something out of it: the user's secrets in ignored files would count as files of the project.
@@ -158,8 +159,8 @@ struct ActingPlaces {
 }
 
 impl ActingPlaces {
-    fn contains(&self, path: &str) -> bool {
-        self.named.contains(path) || self.others.iter().any(|place| is_in(path, place))
+    fn contains(&self, path: &str, mode: &str) -> bool {
+        self.named.contains(path, mode) || self.others.iter().any(|place| is_in(path, place))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use autonoe_core::event::HookFile;
 use autonoe_core::examiner::ClaimPreparation;
 use autonoe_core::fault::Fault;
 use autonoe_core::status::Tally;
@@ -11,15 +12,13 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub, UNUSABLE};
+use crate::hub_layout::WORKSPACE;
 use crate::landing::{Landing, LandingTarget, SelfActingFiles};
 use crate::landing_error::LandingRefusal;
 use crate::leftovers::Leftovers;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
-
-/// The only workspace of a project, as long as one run at a time works on it.
-pub(crate) const WORKSPACE: &str = "1";
 
 /// The workspace of `sync`, apart from the other, so that nothing of it can ever land.
 const THROWAWAY: &str = "sync";
@@ -54,6 +53,7 @@ pub enum SiteEvent {
         branch: String,
         commit: String,
         ci_files: Vec<String>,
+        hook_files: Vec<HookFile>,
     },
     /// Commits are on a branch of their own in the user's repository.
     Apart {
@@ -95,12 +95,18 @@ pub struct SiteOptions {
     pub includes_uncommitted: bool,
     /// Agents see uncommitted changes, and nothing that they do comes home but their note.
     pub is_throwaway: bool,
+    /// The workspace of an agent that may work at the same time as others; `None` for `run` and `sync`.
+    pub slot: Option<String>,
 }
 
 impl SiteOptions {
     /// The name of the workspace.
-    pub fn workspace(&self) -> &'static str {
-        if self.is_throwaway { THROWAWAY } else { WORKSPACE }
+    pub fn workspace(&self) -> &str {
+        match &self.slot {
+            Some(slot) => slot,
+            None if self.is_throwaway => THROWAWAY,
+            None => WORKSPACE,
+        }
     }
 }
 
@@ -114,7 +120,7 @@ pub enum Start {
 }
 
 impl WorkspaceSite {
-    /// Prepares the workspace of a run. The caller must hold the project lock.
+    /// Prepares the workspace of a run, which nobody else may use.
     pub async fn prepare(
         hub: Hub,
         run: i64,
@@ -122,7 +128,7 @@ impl WorkspaceSite {
         options: SiteOptions,
         tally: Tally,
     ) -> Result<Self, Fault> {
-        hub.sweep();
+        let _turn = hub.landing_turn().await?;
         let (mut from, beginning) = hub.update_or_begin().await?;
         if let Some(commit) = hub.finish_landing(&from).await? {
             from.tree = Some(commit.clone());
@@ -149,8 +155,11 @@ impl WorkspaceSite {
             Some(workspace) => workspace,
             None => {
                 let (workspace, _) = hub.workspace(name, &branch, &from).await?;
-                if let Some(commit) = &from.commit {
-                    hub.set_current(&workspace, commit)?;
+                match &from.commit {
+                    // Nothing of it lands, so it has no branch that would hide the one of an earlier run.
+                    Some(commit) if options.is_throwaway => hub.show_checks(commit)?,
+                    Some(commit) if options.slot.is_none() => hub.set_current(&workspace, commit)?,
+                    Some(_) | None => {}
                 }
                 hub.copy_included(&workspace, &from).await?;
                 if options.is_throwaway || options.includes_uncommitted {
@@ -340,15 +349,18 @@ impl WorkspaceSite {
             self.from.commit = Some(included);
         }
         match self.try_landing(&commit).await? {
-            Landing::Landed { branch, ci_files } => {
+            Landing::Landed { branch, ci_files, hook_files } => {
                 if self.options.target == LandingTarget::CheckedOut {
                     self.from.commit = Some(commit.clone());
                 }
                 self.landed = (tally.passed, tally.verified);
                 self.last_landed = Some(commit.clone());
-                self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
+                // An agent in a slot has no deliverables.
+                if self.options.slot.is_none() {
+                    self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
+                }
                 self.last_refusal = None;
-                Ok(Some(SiteEvent::Landed { branch, commit, ci_files }))
+                Ok(Some(SiteEvent::Landed { branch, commit, ci_files, hook_files }))
             }
             Landing::Apart { branch, why } => {
                 let is_new = self.last_refusal.replace(why.clone()).as_ref() != Some(&why);

@@ -1,14 +1,12 @@
 //! Commits of earlier runs that are in the hub and have not come to the user's branch.
 
-use std::fs;
-
 use autonoe_core::fault::Fault;
-use autonoe_files::{SETTINGS_LIMIT, read_text};
 
+use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
+use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingTarget, SelfActingFiles};
 use crate::project_revision::ProjectRevision;
-use crate::site::WORKSPACE;
 
 /// The commits after `$2`, or all, up to `$3`, and the changes in them; in the repository `$1`.
 const SHOW: &str = r#"export GIT_DIR="$1" GIT_PAGER=cat
@@ -16,6 +14,11 @@ base=$(git merge-base "$2" "$3" 2> /dev/null) || base=$(git hash-object -t tree 
 git log --no-color --no-decorate --format='%h %s' "$2..$3" 2> /dev/null
 echo
 git diff --no-color --no-ext-diff --no-textconv --no-renames --stat --patch "$base" "$3""#;
+
+/// Lists the branches of runs in the working tree `$1` that are not merged. `$2` has all of its objects.
+const UNMERGED: &str = r#"cd "$1" || exit 3
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
+git for-each-ref --no-merged=HEAD --format='%(refname:short)' refs/heads/autonoe"#;
 
 /// The commits of a run that have not landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,32 +29,61 @@ pub struct Unlanded {
     from: ProjectRevision,
 }
 
+impl Unlanded {
+    /// The same without those that no check has seen; `None` if nothing is left.
+    #[must_use]
+    pub fn only_checked(self, part: &CheckedPart) -> Option<Self> {
+        match &part.commit {
+            _ if part.unseen == 0 => Some(self),
+            Some(commit) if part.unseen < part.unlanded => Some(Self { commit: commit.clone(), ..self }),
+            Some(_) | None => None,
+        }
+    }
+}
+
 impl Hub {
-    /// The commits of the last run that are not on the user's branch; `None` if there are none.
+    /// The commits of the last run that are not on the user's branch, or else those of an earlier one that wait on a branch of their own;
+    /// `None` if there are none.
     pub async fn unlanded(&self) -> Result<Option<Unlanded>, Fault> {
         let from = self.update().await?;
-        let runs =
-            fs::read_dir(self.layout.git_dir().join("refs/heads/autonoe")).into_iter().flatten().flatten();
-        let numbers = runs.filter_map(|entry| entry.file_name().to_str()?.parse::<i64>().ok());
-        let Some(last) = numbers.max() else {
+        let Some(last) = self.layout.runs().next() else {
             return Ok(None);
         };
-        let branch = format!("autonoe/{last}");
-        let reference = self.layout.git_dir().join("refs/heads").join(&branch);
-        let Some(commit) = read_text(&reference, SETTINGS_LIMIT).ok().flatten() else {
-            return Ok(None);
-        };
-        let commit = commit.trim().to_owned();
-        let is_landed = match &from.commit {
-            Some(head) => {
-                let room = self.room(self.layout.readable(), [])?;
-                let is_landed = self.is_ancestor(&room, &commit, head).await;
-                room.close().await;
-                is_landed?
+        let waiting = match self.is_landed(&last.commit, &from).await? {
+            false => Some(last),
+            // It may have worked at the same time as another one, which could not land then.
+            true => {
+                let apart = self.left_apart(&from).await?;
+                self.layout.runs().find(|run| apart.contains(&run.branch))
             }
-            None => false,
         };
-        Ok((!is_landed).then_some(Unlanded { branch, commit, from }))
+        Ok(waiting.map(|RunTip { branch, commit }| Unlanded { branch, commit, from }))
+    }
+
+    async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+        let Some(head) = &from.commit else { return Ok(false) };
+        let room = self.room(self.layout.readable(), [])?;
+        let is_landed = self.is_ancestor(&room, commit, head).await;
+        room.close().await;
+        is_landed
+    }
+
+    /// The branches of runs in the user's repository that are not merged.
+    async fn left_apart(&self, from: &ProjectRevision) -> Result<Vec<String>, Fault> {
+        let readable = [from.top.clone(), self.layout.base_objects()].into_iter();
+        let room = self.room(readable.chain(self.repository().directories), [])?;
+        let listed = room.run(UNMERGED, [&from.top, &self.layout.base_objects()]).await;
+        room.close().await;
+        Ok(listed?.stdout.lines().map(str::to_owned).collect())
+    }
+
+    /// How far checks have followed them. `verified` are the commits on which something was verified.
+    pub async fn checked_unlanded(
+        &self,
+        unlanded: &Unlanded,
+        verified: &[String],
+    ) -> Result<CheckedPart, Fault> {
+        self.checked_part(&unlanded.commit, unlanded.from.commit.as_deref(), verified).await
     }
 
     /// Lands them.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use autonoe_sandbox::RepositoryProblem;
 use serde::{Deserialize, Serialize};
 
-use crate::hub_layout::TREE;
+use crate::hub_layout::{TREE, WORKSPACE};
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 
 /// A clone in which one agent works.
@@ -61,6 +61,11 @@ impl Workspace {
     /// The index as the working tree was filled, which agents cannot change.
     pub(crate) fn saved_index(&self) -> PathBuf {
         self.directory.join("index")
+    }
+
+    /// Whether it is the one of `run`, and not one of an agent that may work at the same time.
+    pub(crate) fn is_of_run(&self) -> bool {
+        self.directory.file_name().is_some_and(|name| name == WORKSPACE)
     }
 
     /// Whether it was filled once.

@@ -4,7 +4,7 @@ use autonoe_core::check::Check;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::{check_state, project_checks};
-use autonoe_store::{CheckRegistry, LockHolder};
+use autonoe_store::{CheckRegistry, LockHolder, ProjectUse};
 use autonoe_verify::{accept, check_key, describe_change, reject, why_not_counted, written_checks};
 use clap::{Args, Subcommand};
 use comfy_table::{Table, presets};
@@ -73,7 +73,7 @@ pub fn cmd_checks(args: &ChecksArgs, environment: &Environment) -> Result<u8, Fa
     let now = Timestamp::now();
     let holder =
         LockHolder { pid: std::process::id(), command: "checks".to_owned(), since: now, socket: None };
-    let locked = lock_project(&project, &holder)?;
+    let locked = lock_project(&project, &holder, ProjectUse::Deliverables)?;
     locked.messages.iter().for_each(|message| present::warn(message));
     let written = written_checks(&project, &project.read_spec()?)?;
     for target in targets {

@@ -77,6 +77,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         // The project is a shell script, so that nothing has to be installed. No profile allows `sh`.
         allow_commands: vec!["sh".to_owned()],
         no_sandbox: false,
+        agent_lock: None,
         site: Some(SiteOptions::default()),
         warning: None,
     };

@@ -4,19 +4,20 @@ use autonoe_core::clock::Clock as _;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::escape_controls;
-use autonoe_store::{LockHolder, Project};
-use autonoe_workspace::{Hub, Landing, SelfActingFiles, SiteOptions};
+use autonoe_store::{LockHolder, ProjectUse};
+use autonoe_workspace::{Landing, SelfActingFiles};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
+use crate::open_hub::open_hub;
 use crate::present;
-use crate::room_config;
 use crate::system::{SystemClock, runtime};
-use crate::work_place::WorkPlace;
+use crate::unseen_commits::verified_commits_of;
 
 const NOTHING: &str = "Nothing is waiting to land.\n";
+const NOTHING_CHECKED: &str = "No commit that checks have seen is waiting to land. `autonoe diff` shows the others, `autonoe land` lands them.\n";
 
 /// Bring commits of the last run that have not landed to your branch
 ///
@@ -25,6 +26,10 @@ const NOTHING: &str = "Nothing is waiting to land.\n";
 pub struct LandArgs {
     #[command(flatten)]
     project: ProjectArgs,
+
+    /// Land only up to the last commit on which checks have passed
+    #[arg(long)]
+    checked: bool,
 
     /// Also land files that programs on your machine act on by themselves, such as .envrc or .vscode
     #[arg(long)]
@@ -47,23 +52,35 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         since: SystemClock.now(),
         socket: None,
     };
-    let _locked = lock_project(&project, &holder)?;
+    let _locked = lock_project(&project, &holder, ProjectUse::Deliverables)?;
     runtime()?.block_on(async {
         let hub = open_hub(&project, environment).await?;
         let Some(unlanded) = hub.unlanded().await? else {
             present::print(NOTHING);
             return Ok(exit::DONE);
         };
+        let part = hub.checked_unlanded(&unlanded, &verified_commits_of(&project)?).await?;
+        let to_land = if args.checked { unlanded.only_checked(&part) } else { Some(unlanded) };
+        let Some(unlanded) = to_land else {
+            present::print(NOTHING_CHECKED);
+            return Ok(exit::DONE);
+        };
         let acting =
             if args.accept_self_acting { SelfActingFiles::Accepted } else { SelfActingFiles::Refused };
-        let (why, branch, ci_files) = match hub.land_unlanded(&unlanded, acting).await? {
-            Landing::Landed { branch, ci_files } => (None, branch, ci_files),
-            Landing::Apart { branch, why } => (Some(why), branch, Vec::new()),
+        let (why, branch, ci_files, hook_files) = match hub.land_unlanded(&unlanded, acting).await? {
+            Landing::Landed { branch, ci_files, hook_files } => (None, branch, ci_files, hook_files),
+            Landing::Apart { branch, why } => (Some(why), branch, Vec::new(), Vec::new()),
         };
         let reason = why.as_ref().map(ToString::to_string);
         present::print(&format!("{}\n", present::landing(&branch, &unlanded.commit, reason.as_deref()).1));
+        if let Some(unseen) = present::unseen(&part).filter(|_| !args.checked) {
+            present::print(&format!("{unseen}\n"));
+        }
         if !ci_files.is_empty() {
             present::print(&format!("{}\n", present::ci_files(&ci_files)));
+        }
+        if !hook_files.is_empty() {
+            present::print(&format!("{}\n", present::hook_files(&hook_files)));
         }
         Ok(if why.is_none() { exit::DONE } else { exit::STUCK })
     })
@@ -80,19 +97,5 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
         };
         present::print(&shown);
         Ok(exit::DONE)
-    })
-}
-
-pub async fn open_hub(project: &Project, environment: &Environment) -> Result<Hub, Fault> {
-    let checkouts = room_config::checkouts_outside_runs(project, environment, false).await?;
-    let place = WorkPlace::workspace(project, &SiteOptions::default());
-    let hub = place.open_hub(
-        project,
-        &checkouts.room_config,
-        ["Autonoe", "autonoe@localhost"],
-        environment.home.as_deref(),
-    );
-    hub.ok_or_else(|| {
-        Fault::permanent(autonoe_core::fault::FaultLayer::System, "workspace", "There is no hub.")
     })
 }

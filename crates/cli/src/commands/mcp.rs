@@ -11,7 +11,7 @@ use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::exit;
 use autonoe_deliverables::{CallAddress, DeliverableService, relay_stdio, serve_stdio};
 use autonoe_store::journal::JournalOptions;
-use autonoe_store::{LockHolder, Project, ProjectLock, SqliteJournal, StatusStore, sha256_hex};
+use autonoe_store::{LockHolder, Project, ProjectLock, ProjectUse, SqliteJournal, StatusStore, sha256_hex};
 use autonoe_verify::why_other_project;
 use clap::{Args, Subcommand, ValueEnum};
 
@@ -99,7 +99,7 @@ async fn serve_alone(project: &Project, phase: Phase) -> Result<(), Fault> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let now = clock.now();
     let holder = LockHolder { pid: std::process::id(), command: "mcp".to_owned(), since: now, socket: None };
-    let locked = lock_project(project, &holder)?;
+    let locked = lock_project(project, &holder, ProjectUse::Checkout)?;
     locked.messages.iter().for_each(|message| present::warn(message));
     let spec = project.read_spec().map(|text| sha256_hex(text.as_bytes())).unwrap_or_default();
     let journal = SqliteJournal::open(&project.journal_file(), &spec, now, JournalOptions::default()).await?;

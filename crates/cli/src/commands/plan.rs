@@ -11,7 +11,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::status::{ChangeError, ProjectStatus};
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
-use autonoe_store::{ControlDirectory, LockHolder, Project, StatusStore};
+use autonoe_store::{ControlDirectory, LockHolder, Project, ProjectUse, StatusStore};
 use autonoe_workspace::SiteOptions;
 use clap::Args;
 use jiff::tz::TimeZone;
@@ -63,6 +63,7 @@ pub fn cmd_plan(args: &PlanArgs, environment: &Environment) -> Result<u8, Fault>
         allow_commands: Vec::new(),
         no_sandbox: false,
         site: Some(SiteOptions { is_throwaway: true, ..SiteOptions::default() }),
+        agent_lock: None,
         warning: None,
     };
     drive(request, environment)
@@ -114,7 +115,7 @@ fn lock_unless_paused(project: &Project) -> Result<Option<LockedProject>, Fault>
         since: SystemClock.now(),
         socket: None,
     };
-    lock_project(project, &holder).map(Some)
+    lock_project(project, &holder, ProjectUse::Deliverables).map(Some)
 }
 
 fn read_edited(file: &Path) -> Result<Option<String>, Fault> {

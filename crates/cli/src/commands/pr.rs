@@ -10,11 +10,11 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use autonoe_store::Project;
 use clap::Args;
 
-use super::land::open_hub;
 use super::report::last_report;
 use crate::arguments::ProjectArgs;
 use crate::consent::ask;
 use crate::environment::Environment;
+use crate::open_hub::open_hub;
 use crate::present;
 use crate::system::runtime;
 

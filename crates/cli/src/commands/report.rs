@@ -11,6 +11,7 @@ use autonoe_report::{ChangesUnavailable, RunFacts, document, gather, html, markd
 use autonoe_store::Project;
 use autonoe_store::journal::history::RunCommits;
 use autonoe_verify::Changes;
+use autonoe_workspace::files_run_by_hooks;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
@@ -61,8 +62,7 @@ enum ReportFormat {
 
 pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let facts = gather(&project, args.run, Timestamp::now())?;
-    let changed = runtime()?.block_on(changes(&project, &facts, environment, args.no_sandbox));
+    let (facts, changed) = facts_of_run(&project, args.run, environment, args.no_sandbox)?;
     let page = document(&facts, &changed, &Redactor::new(&environment.secrets()));
     if args.open {
         return open(&project, &facts, &html(&page));
@@ -101,9 +101,25 @@ fn open(project: &Project, facts: &RunFacts, page: &str) -> Result<u8, Fault> {
 
 /// The report of the last run, as Markdown.
 pub fn last_report(project: &Project, environment: &Environment) -> Result<String, Fault> {
-    let facts = gather(project, None, Timestamp::now())?;
-    let changed = runtime()?.block_on(changes(project, &facts, environment, false));
+    let (facts, changed) = facts_of_run(project, None, environment, false)?;
     Ok(markdown(&document(&facts, &changed, &Redactor::new(&environment.secrets()))))
+}
+
+type ReportChanges = Result<Changes, ChangesUnavailable>;
+
+fn facts_of_run(
+    project: &Project,
+    run: Option<i64>,
+    environment: &Environment,
+    no_sandbox: bool,
+) -> Result<(RunFacts, ReportChanges), Fault> {
+    let mut facts = gather(project, run, Timestamp::now())?;
+    let changed = runtime()?.block_on(changes(project, &facts, environment, no_sandbox));
+    if let Ok(changes) = &changed {
+        let paths = changes.files.iter().map(|file| file.path.as_str());
+        facts.hook_files = files_run_by_hooks(project.root(), environment.home.as_deref(), paths);
+    }
+    Ok((facts, changed))
 }
 
 fn default_format(output: Option<&Path>) -> ReportFormat {
@@ -118,7 +134,7 @@ async fn changes(
     facts: &RunFacts,
     environment: &Environment,
     no_sandbox: bool,
-) -> Result<Changes, ChangesUnavailable> {
+) -> ReportChanges {
     let Some(RunCommits { before, after }) = &facts.commits else {
         return Err(ChangesUnavailable::NotRecorded);
     };

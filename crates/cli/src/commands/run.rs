@@ -116,6 +116,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
+        agent_lock: None,
         site: (!args.in_place).then(|| SiteOptions {
             when: match args.land {
                 Some(choice) => choice.into(),
@@ -124,7 +125,7 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
             },
             target: args.branch.clone().map_or(LandingTarget::CheckedOut, LandingTarget::Branch),
             includes_uncommitted: args.include_uncommitted,
-            is_throwaway: false,
+            ..SiteOptions::default()
         }),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };

@@ -22,7 +22,8 @@ use serde_json::{Value, json};
 use crate::arguments::ProjectArgs;
 use crate::engine::{DeliverableCost, cost_by_deliverable};
 use crate::environment::Environment;
-use crate::present::{self, local_time, status_tag};
+use crate::present::{self, local_time, short, status_tag};
+use crate::unseen_commits::UnseenCommits;
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -58,12 +59,13 @@ struct StatusFacts {
     lock: LockStatus,
     is_paused: bool,
     costs: BTreeMap<String, DeliverableCost>,
+    unseen: Option<UnseenCommits>,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let redactor = Redactor::new(&environment.secrets());
-    let mut facts = gather(&project)?;
+    let mut facts = gather(&project, environment)?;
     if args.json {
         let mut value = as_json(&facts);
         redactor.value(&mut value);
@@ -84,11 +86,11 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
             return Ok(exit::DONE);
         }
         std::thread::sleep(WATCH_INTERVAL);
-        facts = gather(&project)?;
+        facts = gather(&project, environment)?;
     }
 }
 
-fn gather(project: &Project) -> Result<StatusFacts, Fault> {
+fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, Fault> {
     let mut status = StatusStore::read(project)?;
     let disowned = status.as_mut().map(|status| disown_foreign_findings(project, status)).transpose()?;
     let disowned = disowned.unwrap_or_default();
@@ -114,6 +116,9 @@ fn gather(project: &Project) -> Result<StatusFacts, Fault> {
     let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(project).is_paused();
     let book = CheckRegistry::load(project)?;
     let checks = project_checks(project, &book)?;
+    // While agents work, there always are some.
+    let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
+    let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));
     Ok(StatusFacts {
         status,
         disowned,
@@ -127,6 +132,7 @@ fn gather(project: &Project) -> Result<StatusFacts, Fault> {
         lock,
         is_paused,
         costs,
+        unseen,
     })
 }
 
@@ -166,6 +172,7 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
             text.push_str(&format!("\n{}\n", assurance(tally)));
+            text.extend(facts.unseen.as_ref().map(|unseen| format!("{}\n", unseen.sentence())));
             for id in &facts.disowned {
                 text.push_str(&format!(
                     "{}: it was verified elsewhere, or its evidence was edited: claimed until a run verifies it here\n",
@@ -237,8 +244,7 @@ fn waiting_line(wait: &WaitRow) -> String {
 
 fn assurance_note(item: &Deliverable) -> String {
     let commit = item.finding.as_ref().and_then(|finding| finding.commit.as_deref());
-    let commit =
-        commit.map(|commit| format!(", commit {}", &commit[..commit.len().min(10)])).unwrap_or_default();
+    let commit = commit.map(|commit| format!(", commit {}", one_line(short(commit)))).unwrap_or_default();
     let review = item.review.as_ref().map(|review| {
         let verdict = if review.holds { "reviewed" } else { "doubted" };
         format!(", {verdict} by {}", review.by)
@@ -320,6 +326,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "waiting": facts.waiting,
         "paused": facts.is_paused,
         "verified_elsewhere": facts.disowned,
+        "unseen_commits": facts.unseen,
         "failing_checks": facts.book.failing,
         "changed_checks": facts.book.changed,
     })

@@ -33,6 +33,7 @@ pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
         allow_destructive: false,
         allow_commands: Vec::new(),
         no_sandbox: false,
+        agent_lock: None,
         site: (!args.in_place).then(|| SiteOptions { is_throwaway: true, ..SiteOptions::default() }),
         warning: None,
     };

@@ -6,7 +6,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_report::one_line;
-use autonoe_store::{ControlDirectory, LockHolder, StatusStore};
+use autonoe_store::{ControlDirectory, LockHolder, ProjectUse, StatusStore};
 use clap::Args;
 use jiff::tz::TimeZone;
 
@@ -41,7 +41,7 @@ pub fn cmd_unblock(args: &UnblockArgs, environment: &Environment) -> Result<u8, 
     let now = SystemClock.now();
     let holder =
         LockHolder { pid: std::process::id(), command: "unblock".to_owned(), since: now, socket: None };
-    let _locked = lock_project(&project, &holder)?;
+    let _locked = lock_project(&project, &holder, ProjectUse::Deliverables)?;
     let mut unblocked = Vec::new();
     let edited = StatusStore::edit(&project, now.to_zoned(TimeZone::UTC).date(), |status| {
         unblocked = blocked_ids(status, args)?;

@@ -1,5 +1,6 @@
 //! What a command asks the engine to run.
 
+use autonoe_store::AgentLock;
 use autonoe_workspace::SiteOptions;
 
 use super::job::RunJob;
@@ -24,6 +25,8 @@ pub struct RunRequest<'a> {
     pub no_sandbox: bool,
     /// How agents use a workspace; `None` if they work in the user's checkout, as they do without a sandbox.
     pub site: Option<SiteOptions>,
+    /// The lock of the workspace's slot, for an agent that may work at the same time as others.
+    pub agent_lock: Option<AgentLock>,
     /// Printed before anything else.
     pub warning: Option<&'static str>,
 }

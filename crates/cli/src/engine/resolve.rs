@@ -16,7 +16,7 @@ use autonoe_policy::{PolicyOptions, path_rules_for};
 use autonoe_sandbox::{RoomConfig, SandboxLayer};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::user_config::RunConfig;
-use autonoe_store::{CrashPoint, Project};
+use autonoe_store::{AgentLock, CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
 use autonoe_verify::CheckoutFactory;
 use autonoe_workspace::{Hub, SiteOptions};
@@ -55,6 +55,8 @@ pub struct ResolvedRun {
     pub work_root: PathBuf,
     /// The hub of the workspace, and how it is used; `None` if agents work in the user's checkout.
     pub workspace: Option<(Hub, SiteOptions)>,
+    /// Of an agent that may work at the same time as others.
+    pub agent_lock: Option<AgentLock>,
     /// The conversation that the first session resumes.
     pub resume: Option<serde_json::Value>,
     /// Back up the existing deliverables and plan from scratch.
@@ -91,6 +93,7 @@ impl ResolvedRun {
         let without_sandbox = room_config::disabled_by(request.no_sandbox, environment, &user);
         if without_sandbox.is_some() {
             request.site = None;
+            request.agent_lock = None;
         }
         let detecting =
             tokio::spawn(room_config::detect_host(&project, environment, without_sandbox.is_some())?);
@@ -110,7 +113,9 @@ impl ResolvedRun {
         policy.readable.extend(create_outputs_dir(&project));
         // Agents may read what their project says about them, wherever they work.
         policy.readable.push(project.autonoe_dir());
-        let RunRequest { job, resume, start_over, approve_plan, warning, plan_model, site, .. } = request;
+        let RunRequest {
+            job, resume, start_over, approve_plan, warning, plan_model, site, agent_lock, ..
+        } = request;
         let verifier = match &job {
             RunJob::Run { verifier, .. } => *verifier,
             RunJob::Plan | RunJob::Sync | RunJob::Agent(_) => None,
@@ -182,7 +187,8 @@ impl ResolvedRun {
         let resume = if resume { last_conversation(&project)? } else { None };
         let options = options(args, &user.run);
 
-        let (policy, socket) = (Arc::new(policy), socket_path(&project));
+        let (policy, socket) =
+            (Arc::new(policy), socket_path(&project, agent_lock.as_ref().map(AgentLock::slot)));
         let prices = Arc::new(providers::prices(&user));
         let rules = Arc::clone(&policy);
         let reader = SettingsReader {
@@ -220,6 +226,7 @@ impl ResolvedRun {
             checkouts,
             work_root: place.root,
             workspace: hub.zip(site),
+            agent_lock,
             resume,
             start_over,
             approve_plan,

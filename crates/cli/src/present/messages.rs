@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::{AgentEvent, CheckPurpose};
+use autonoe_core::event::{AgentEvent, CheckPurpose, HookFile};
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::{StatusChange, Tally};
-use autonoe_report::{Ending, EndingKind, cost, one_line};
-use autonoe_workspace::{Beginning, SELF_ACTING};
+use autonoe_report::{Ending, EndingKind, cost, describe_hook_files, one_line};
+use autonoe_workspace::{Beginning, CheckedPart, SELF_ACTING};
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -103,9 +103,32 @@ pub fn ci_files(files: &[String]) -> String {
     )
 }
 
+/// A warning about files that hooks of the user's run through other programs.
+pub fn hook_files(files: &[HookFile]) -> String {
+    format!("[HOOK] {}. Look at them before you commit.", one_line(&describe_hook_files(files)))
+}
+
+/// The beginning of a commit's hash.
+pub fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// That the last commits were not checked; `None` if all were.
+pub fn unseen(part: &CheckedPart) -> Option<String> {
+    let count = part.unseen.min(part.unlanded);
+    let checked = part.commit.as_deref().filter(|_| count < part.unlanded);
+    (count > 0).then(|| match checked {
+        Some(checked) => format!(
+            "No check has seen the last {count} commit(s): checks last passed on {}. `autonoe land --checked` lands nothing after that.",
+            short(checked)
+        ),
+        None => format!("No check has seen any of these {count} commit(s)."),
+    })
+}
+
 /// Where the commits of a run are now.
 pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, String) {
-    let commit = &commit[..commit.len().min(10)];
+    let commit = short(commit);
     match why {
         None => (MessageLevel::Good, format!("[LANDED] {commit} on {branch}")),
         Some(why) => {

@@ -180,11 +180,14 @@ impl Presenter {
                     messages::checked(deliverable.as_deref(), check, *purpose, *passed, message);
                 self.print(level, &line);
             }
-            RunEvent::Landing { branch, commit, why, ci_files } => {
+            RunEvent::Landing { branch, commit, why, ci_files, hook_files } => {
                 let (level, line) = messages::landing(branch, commit, why.as_deref());
                 self.print(level, &line);
                 if !ci_files.is_empty() {
                     self.line(MessageLevel::Warning, &messages::ci_files(ci_files));
+                }
+                if !hook_files.is_empty() {
+                    self.console.line(MessageLevel::Warning, &messages::hook_files(hook_files));
                 }
             }
             RunEvent::Disputed { path, message } => {

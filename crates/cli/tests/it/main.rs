@@ -6,6 +6,7 @@
 mod acp;
 mod acp_requests;
 mod after_a_run;
+mod agents_at_once;
 mod background;
 mod bad_checks;
 mod bad_input;
@@ -57,6 +58,7 @@ mod sync;
 mod terminal_escapes;
 mod tls;
 mod unread_output;
+mod unseen_commits;
 mod vendors;
 mod workspace_attacks;
 mod workspaces;

@@ -537,3 +537,30 @@ fn included_changes_land_even_if_the_agent_goes_on_from_them() {
     assert_eq!(landings(&run), [("main", true)], "{}", run.stderr);
     assert_eq!(project.read("kept.txt"), "the user's\nuncommitted\nmore\n");
 }
+
+#[test]
+fn files_that_a_hook_runs_are_named_when_they_land_and_in_the_report() {
+    let project = project();
+    project.write(".git/hooks/pre-commit", "#!/bin/sh\nmake lint\n");
+    let model = model(&always(&BUILDS.replace("a.txt", "Makefile")));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(landings(&run), [("main", true)]);
+    let landing = run.of_type("landing").next().expect("a landing");
+    assert_eq!(landing["hook_files"], serde_json::json!([{ "hook": "pre-commit", "path": "Makefile" }]));
+    assert!(run.stderr.contains("[HOOK] Your pre-commit hook runs: Makefile (changed)."), "{}", run.stderr);
+    let (report, _) = command(&project, &["report"]);
+    assert!(report.contains("Your pre-commit hook runs: Makefile (changed)."), "{report}");
+}
+
+#[test]
+fn a_sync_does_not_hide_what_is_waiting_to_land() {
+    let project = project();
+    let builds = model(&always(BUILDS));
+    project.run(&builds, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    let reads = model(&always("[[conversation.turn]]\ntext = 'done'"));
+    project.run(&reads, &["sync", "-n", "1"]);
+    let (landed, code) = command(&project, &["land"]);
+    assert!(code == Some(0) && landed.contains("[LANDED]"), "{landed}");
+    assert_eq!(project.read("a.txt"), "built\n");
+}

@@ -1,6 +1,7 @@
 //! One command at the contained level: the command itself, and the commands that it runs, as far as its arguments
 //! show them.
 
+use super::command_values::{command_of_setting, is_command_variable};
 use super::{ContainedWalk, publishing, signals};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
@@ -13,14 +14,23 @@ const SHELLS: [&str; 8] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "m
 /// Programs that run another command. Where it begins depends on their options, so every argument may begin it, and an
 /// argument with blanks may be a script.
 #[rustfmt::skip]
-const WRAPPERS: [&str; 64] = [
+const WRAPPERS: [&str; 69] = [
     "timeout", "gtimeout", "nice", "ionice", "nohup", "time", "env", "xargs", "sudo", "doas", "su", "runuser",
     "command", "builtin", "exec", "setsid", "stdbuf", "unbuffer", "script", "watch", "watchexec", "entr",
     "parallel", "flock", "chroot", "unshare", "nsenter", "bwrap", "firejail", "strace", "ltrace", "busybox",
     "taskset", "chrt", "caffeinate", "systemd-run", "tmux", "screen", "dotenv", "direnv", "mise", "asdf",
     "nodemon", "concurrently", "npx", "bunx", "pnpx", "uvx", "pipx", "uv", "poetry", "pdm", "rye", "hatch",
     "bundle", "dotenvx", "cross-env", "retry", "coproc", "trap", "proxychains", "ssh-agent", "nix", "nix-shell",
+    "complete", "compgen", "mapfile", "readarray", "bind",
 ];
+
+/// Programs that run a command in a container, and the subcommands with which they do.
+#[rustfmt::skip]
+const CONTAINERS: [&str; 15] = [
+    "docker", "docker-compose", "podman", "podman-compose", "nerdctl", "kubectl", "oc", "devcontainer", "toolbox",
+    "distrobox", "apptainer", "singularity", "lxc", "ddev", "crictl",
+];
+const CONTAINER_SUBCOMMANDS: [&str; 4] = ["run", "exec", "enter", "create"];
 
 /// Subcommands of other programs that run another command.
 const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 6] = [
@@ -44,14 +54,29 @@ impl ContainedWalk<'_> {
         let Some(start) = inner_command(name, args) else { return Ok(()) };
         for (at, arg) in args.iter().enumerate().skip(start).take(MAX_SCANNED) {
             let Some(text) = arg.literal() else { continue };
-            if text.contains(char::is_whitespace) {
-                self.text(text)?;
-            } else {
-                text.split_once('=').map_or(Ok(()), |(variable, _)| judge_variable(variable))?;
-                self.program(base_name(text), &args[at + 1..])?;
+            let text = text.strip_prefix("--env=").unwrap_or(text);
+            if let Some((variable, value)) = text.split_once('=') {
+                judge_variable(variable)?;
+                self.variable(variable, value)?;
+            }
+            match text.contains(char::is_whitespace) {
+                true => self.text(text)?,
+                false => self.program(base_name(text), &args[at + 1..])?,
             }
         }
-        Ok(())
+        entry_point(name, args).map_or(Ok(()), |(program, at)| {
+            (at..args.len())
+                .take(MAX_SCANNED)
+                .try_for_each(|at| self.program(base_name(program), &args[at..]))
+        })
+    }
+
+    /// Judges the value of a variable that is run as a command.
+    pub fn variable(&mut self, name: &str, value: &str) -> RuleResult {
+        match is_command_variable(name) {
+            true => self.text(value.trim_start_matches('!')),
+            false => Ok(()),
+        }
     }
 
     fn program(&mut self, name: &str, args: &[Arg]) -> RuleResult {
@@ -67,7 +92,7 @@ impl ContainedWalk<'_> {
                 let values = args.iter().filter_map(|arg| arg.literal()?.split_once('='));
                 values.map(|(_, value)| value).try_for_each(|value| self.text(value))
             }
-            "git" => git_aliases(args).iter().try_for_each(|alias| self.text(alias)),
+            "git" => git_commands(args).iter().try_for_each(|command| self.text(command)),
             shell if SHELLS.contains(&shell) => script_of(args).map_or(Ok(()), |script| self.text(script)),
             _ => Ok(()),
         }
@@ -122,6 +147,7 @@ fn inner_command(name: &str, args: &[Arg]) -> Option<usize> {
         "fd" | "fdfind" => after(&["-x", "-X", "--exec", "--exec-batch"]),
         "python" | "python3" => after(&["-m"]),
         name if WRAPPERS.contains(&name) => Some(0),
+        name if CONTAINERS.contains(&name) => after(&CONTAINER_SUBCOMMANDS),
         name => {
             let subcommand =
                 args.iter().find_map(|arg| arg.literal().filter(|text| !text.starts_with('-')))?;
@@ -140,17 +166,22 @@ fn script_of(args: &[Arg]) -> Option<&str> {
     args[at + 1..].iter().find_map(|arg| arg.literal().filter(|text| !text.starts_with(['-', '+'])))
 }
 
-/// The commands of aliases that `git -c alias.x=…` and `git config alias.x …` define.
-fn git_aliases(args: &[Arg]) -> Vec<String> {
-    let command = |value: &str| match value.strip_prefix('!') {
-        Some(script) => script.to_owned(),
-        None => format!("git {value}"),
-    };
-    let is_alias = |text: &str| text.to_lowercase().starts_with("alias.");
+/// The commands of aliases and other settings that `git -c KEY=VALUE` and `git config KEY VALUE` define.
+fn git_commands(args: &[Arg]) -> Vec<String> {
     let literals: Vec<&str> = args.iter().take(64).map(|arg| arg.literal().unwrap_or_default()).collect();
-    let attached = literals.iter().filter(|text| is_alias(text)).filter_map(|text| text.split_once('='));
-    let following = literals.windows(2).filter(|pair| is_alias(pair[0]) && !pair[0].contains('='));
-    attached.map(|(_, value)| command(value)).chain(following.map(|pair| command(pair[1]))).collect()
+    let attached = literals.iter().filter_map(|text| text.split_once('='));
+    let following = literals.windows(2).map(|pair| (pair[0], pair[1])).filter(|(key, _)| !key.contains('='));
+    attached.chain(following).filter_map(|(key, value)| command_of_setting(key, value)).collect()
+}
+
+/// The program that a container starts instead of its own, and where its arguments may begin.
+fn entry_point<'a>(name: &str, args: &'a [Arg]) -> Option<(&'a str, usize)> {
+    let at = args.iter().position(|arg| arg.text.starts_with("--entrypoint"))?;
+    let program = match args[at].literal()?.split_once('=') {
+        Some((_, program)) => (program, at + 1),
+        None => (args.get(at + 1)?.literal()?, at + 2),
+    };
+    CONTAINERS.contains(&name).then_some(program)
 }
 
 fn base_name(program: &str) -> &str {

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension, Result, params};
 use std::time::Duration;
 
 use super::recorded_status::{PendingStatus, RecordedStatus, STARTED_OVER};
-use super::run_start::{ResumePolicy, RunStart};
+use super::run_start::{ResumePolicy, RunStart, RunsInProgress};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RunId(pub(super) i64);
@@ -56,10 +56,14 @@ pub(super) fn begin_run(
     command: &str,
     spec: &str,
     resume: ResumePolicy,
+    in_progress: &RunsInProgress,
     now: Timestamp,
 ) -> Result<RunStart> {
+    let others = in_progress.others();
     let earlier_run = match resume {
-        ResumePolicy::IfKilled => killed(db)?.filter(|(_, earlier)| earlier == command).map(|(id, _)| id),
+        ResumePolicy::IfKilled => {
+            killed(db, &others)?.filter(|(_, earlier)| earlier == command).map(|(id, _)| id)
+        }
         ResumePolicy::Never => None,
         ResumePolicy::Always => unfinished(db, command)?,
     };
@@ -68,7 +72,7 @@ pub(super) fn begin_run(
         Some(id) => {
             db.execute("UPDATE runs SET ended_at = NULL, report = NULL WHERE id = ?1", [id])?;
             db.execute(
-                "UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL AND id <> ?2",
+                &format!("UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL AND id <> ?2 AND {others}"),
                 params![now.to_string(), id],
             )?;
             db.execute(
@@ -80,7 +84,10 @@ pub(super) fn begin_run(
             id
         }
         None => {
-            db.execute("UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL", [now.to_string()])?;
+            db.execute(
+                &format!("UPDATE runs SET ended_at = ?1 WHERE ended_at IS NULL AND {others}"),
+                [now.to_string()],
+            )?;
             db.execute(
                 "INSERT INTO runs (command, started_at, spec) VALUES (?1, ?2, NULLIF(?3, ''))",
                 params![command, now.to_string(), spec],
@@ -96,11 +103,10 @@ pub(super) fn begin_run(
 }
 
 /// The latest run without a recorded end.
-fn killed(db: &Connection) -> Result<Option<(i64, String)>> {
-    db.query_row("SELECT id, command FROM runs WHERE ended_at IS NULL ORDER BY id DESC LIMIT 1", [], |row| {
-        Ok((row.get(0)?, row.get(1)?))
-    })
-    .optional()
+fn killed(db: &Connection, others: &str) -> Result<Option<(i64, String)>> {
+    let query =
+        format!("SELECT id, command FROM runs WHERE ended_at IS NULL AND {others} ORDER BY id DESC LIMIT 1");
+    db.query_row(&query, [], |row| Ok((row.get(0)?, row.get(1)?))).optional()
 }
 
 /// The latest run of a command, unless it completed.

@@ -13,6 +13,24 @@ pub enum ResumePolicy {
     Always,
 }
 
+/// Runs of other processes that are in progress.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RunsInProgress {
+    /// Of agents in workspaces of their own.
+    pub agents: Vec<i64>,
+    /// Whether a process has the project lock, so that a run over deliverables may be in progress.
+    pub deliverables: bool,
+}
+
+impl RunsInProgress {
+    /// An SQL condition for runs that are not among them.
+    pub(super) fn others(&self) -> String {
+        let ids: Vec<String> = self.agents.iter().map(i64::to_string).collect();
+        let commands = if self.deliverables { "command LIKE 'agent run %'" } else { "TRUE" };
+        format!("id NOT IN ({}) AND {commands}", ids.join(", "))
+    }
+}
+
 /// How a run starts.
 #[derive(Debug)]
 pub struct RunStart {

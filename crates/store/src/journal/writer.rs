@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{WriteFailure, find_regular};
-use rusqlite::Connection;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::{mpsc, oneshot};
 
 use super::faults::{journal_fault, not_a_journal};
@@ -130,7 +130,8 @@ fn commit(
     group: impl Iterator<Item = WriteJob>,
     waiting: &mut Vec<oneshot::Sender<Result<(), Fault>>>,
 ) -> rusqlite::Result<()> {
-    let transaction = db.unchecked_transaction()?;
+    // Immediate: another process may write too, and a transaction that has begun to read cannot wait for it.
+    let transaction = Transaction::new_unchecked(db, TransactionBehavior::Immediate)?;
     let mut result = Ok(());
     for job in group {
         waiting.extend(job.committed);

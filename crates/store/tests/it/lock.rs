@@ -6,7 +6,10 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use autonoe_store::{LockHolder, LockStatus, Project, ProjectLock};
+use autonoe_core::fault::Fault;
+use autonoe_store::{
+    AgentLock, AgentRecord, LockHolder, LockStatus, Others, Project, ProjectLock, ProjectUse,
+};
 
 use crate::killed::VictimProcess;
 use crate::support::StoreFixture;
@@ -211,4 +214,50 @@ fn a_process_started_with_the_lock_may_work() {
         return;
     };
     child.await_line("held");
+}
+
+fn agent(fixture: &StoreFixture, name: &str, resumed: Option<i64>) -> Result<AgentLock, Fault> {
+    AgentLock::take(&fixture.project, name, resumed, holder(&format!("agent run {name}")))
+}
+
+#[test]
+fn agents_work_beside_each_other_and_beside_one_run() {
+    let fixture = StoreFixture::new();
+    fs::create_dir_all(fixture.project.autonoe_dir()).unwrap();
+    let one = agent(&fixture, "one", None).unwrap();
+    let again = agent(&fixture, "one", None).unwrap();
+    let two = agent(&fixture, "two", None).unwrap();
+    assert_eq!([one.slot(), again.slot(), two.slot()], ["agent-one-1", "agent-one-2", "agent-two-1"]);
+    let run = ProjectLock::take_for(&fixture.project, &holder("run"), ProjectUse::Deliverables).unwrap();
+    let fault = ProjectLock::take_for(&fixture.project, &holder("run"), ProjectUse::Deliverables);
+    assert!(fault.expect_err("held").message.contains("in use by `autonoe run`"));
+    let elsewhere = with_other_state(&fixture, fixture.project.root());
+    ProjectLock::take_for(&elsewhere, &holder("run"), ProjectUse::Deliverables)
+        .expect_err("one run at a time, also with another state directory");
+    drop(run);
+
+    let fault = ProjectLock::take(&fixture.project, &holder("run")).expect_err("agents are at work");
+    assert!(fault.message.contains("in use by `autonoe agent run"), "{fault}");
+    ProjectLock::take(&elsewhere, &holder("run")).expect_err("also with another state directory");
+    assert!(matches!(ProjectLock::status(&fixture.project), LockStatus::By(_)));
+    drop((one, again, two));
+    let _alone = ProjectLock::take(&fixture.project, &holder("run")).unwrap();
+    let fault = agent(&fixture, "one", None).expect_err("someone works on the user's files");
+    assert!(fault.message.contains("in use by `autonoe run`"), "{fault}");
+}
+
+#[test]
+fn an_agent_is_resumed_in_its_own_workspace() {
+    let fixture = StoreFixture::new();
+    let first = agent(&fixture, "one", None).unwrap();
+    let mut second = agent(&fixture, "one", None).unwrap();
+    second.record_run(&fixture.project, 7).unwrap();
+    let others = first.with_others(&fixture.project, Others::clone).unwrap();
+    assert_eq!(others.agents, [AgentRecord { holder: holder("agent run one"), run: Some(7) }]);
+    assert!(!others.is_empty() && !others.has_project_lock);
+    let fault = agent(&fixture, "one", Some(7)).expect_err("it is at work");
+    assert!(fault.message.contains("still in progress"), "{fault}");
+    drop((first, second));
+    assert_eq!(agent(&fixture, "one", Some(7)).unwrap().slot(), "agent-one-2");
+    assert_eq!(agent(&fixture, "one", None).unwrap().slot(), "agent-one-1");
 }

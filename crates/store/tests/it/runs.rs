@@ -1,12 +1,15 @@
 //! Runs: started, ended, or left unfinished by a dead process and resumed by the next one. A process dies here by
 //! dropping its journal without recording the end of the run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_core::quota::QuotaWait;
+use autonoe_store::SqliteJournal;
+use autonoe_store::journal::{JournalOptions, RunsInProgress};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::support::{StoreFixture, end_run, ended, error, session, started, usage};
@@ -193,10 +196,44 @@ async fn opening_outside_a_run_leaves_runs_unchanged() {
     journal.record(started(1)).await.unwrap();
     drop(journal);
     let path = fixture.project.journal_file();
-    let outside = autonoe_store::SqliteJournal::open(&path, "spec", Timestamp::now(), Default::default());
+    let outside = SqliteJournal::open(&path, "spec", Timestamp::now(), Default::default());
     drop(outside.await.unwrap());
     assert_eq!(fixture.count("sessions WHERE ended_at IS NULL"), 1);
     let (_journal, second) = fixture.begin("run").await;
     assert!(second.resumed);
     assert_eq!(second.run, first.run);
+}
+
+#[tokio::test]
+async fn a_run_in_progress_is_neither_ended_nor_resumed_by_another_process() {
+    let fixture = StoreFixture::new();
+    let begin = async |command: &str, in_progress: RunsInProgress| {
+        let options = JournalOptions { in_progress, ..JournalOptions::default() };
+        fixture.try_begin(command, "spec", Timestamp::now(), options).await.unwrap()
+    };
+    let open = || fixture.count("runs WHERE ended_at IS NULL");
+    let (_killed, _) = begin("agent run one", RunsInProgress::default()).await;
+    let (run, started) = begin("run", RunsInProgress::default()).await;
+    assert_eq!(open(), 1);
+    let (_agent, agent) = begin("agent run one", RunsInProgress { agents: vec![], deliverables: true }).await;
+    assert_eq!(open(), 2);
+    drop(run);
+    let (run, resumed) = begin("run", RunsInProgress { agents: vec![agent.run], deliverables: false }).await;
+    assert_eq!((resumed.resumed, resumed.run, open()), (true, started.run, 2));
+    end_run(&run, RunOutcome::AllPassed).await;
+    assert_eq!(open(), 1, "that of the agent");
+}
+
+#[tokio::test]
+async fn two_processes_write_at_the_same_time() {
+    let fixture = StoreFixture::new();
+    let (one, _) = fixture.begin("run").await;
+    let (two, _) = fixture.begin("agent run one").await;
+    let write = async |journal: Arc<SqliteJournal>| {
+        for number in 1..=50 {
+            session(&journal, number, SessionEnd::Completed).await;
+        }
+    };
+    tokio::join!(tokio::spawn(write(one)), tokio::spawn(write(two))).0.unwrap();
+    assert_eq!(fixture.count("sessions"), 100);
 }

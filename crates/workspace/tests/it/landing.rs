@@ -2,12 +2,17 @@
 
 use std::fs;
 
-use autonoe_workspace::{Landing, LandingRefusal, LandingTarget};
+use autonoe_core::event::HookFile;
+use autonoe_core::status::Tally;
+use autonoe_test_kit::TestDirectory;
+use autonoe_workspace::{
+    LandWhen, Landing, LandingRefusal, LandingTarget, SiteEvent, SiteOptions, Start, WorkspaceSite,
+};
 
 use crate::fixture::HubFixture;
 
 fn landed(branch: &str) -> Landing {
-    Landing::Landed { branch: branch.to_owned(), ci_files: Vec::new() }
+    Landing::Landed { branch: branch.to_owned(), ci_files: Vec::new(), hook_files: Vec::new() }
 }
 
 #[track_caller]
@@ -204,8 +209,11 @@ async fn files_that_decide_what_the_ci_runs_are_named() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
     fixture.work(&workspace, &[(".github/workflows/test.yml", "on: push\n"), ("b.txt", "")]);
-    let expected =
-        Landing::Landed { branch: "main".into(), ci_files: vec![".github/workflows/test.yml".to_owned()] };
+    let expected = Landing::Landed {
+        branch: "main".into(),
+        ci_files: vec![".github/workflows/test.yml".to_owned()],
+        hook_files: Vec::new(),
+    };
     assert_eq!(fixture.land(&workspace, &revision).await, expected);
 }
 
@@ -224,8 +232,9 @@ async fn a_repository_within_the_repository_does_not_land() {
 
 #[tokio::test]
 async fn what_the_users_git_runs_does_not_land_under_any_name() {
-    let cases: [(&[&str], &str); 3] = [
+    let cases: [(&[&str], &str); 4] = [
         (&["core.hooksPath", "ours"], "ours/pre-commit"),
+        (&["core.hooksPath", "./"], "pre-commit"),
         (&["core.fsmonitor", "./tools/fsm.sh"], "tools/fsm.sh"),
         (&["include.path", "../settings"], "settings"),
     ];
@@ -306,4 +315,67 @@ async fn the_users_specification_does_not_become_a_link() {
     fixture.git_in(&tree, &["commit", "-q", "-m", "link"]);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["SPEC.md".into()]));
+}
+
+#[tokio::test]
+async fn the_specification_of_another_part_is_the_users_too() {
+    let directory = TestDirectory::default();
+    directory.git(&["init", "-q", "-b", "main", "."]);
+    directory.write("linked/a.txt", "");
+    std::os::unix::fs::symlink("../plan.md", directory.path("linked/SPEC.md")).unwrap();
+    directory.commit(&[("app/a.txt", "one\n"), ("other/SPEC.md", "# Other\n"), ("plan.md", "# Linked\n")]);
+    let fixture = HubFixture::of(directory, "app").await;
+    let (workspace, revision) = fixture.workspace().await;
+    let users = ["new/SPEC.md", "other/.autonoe-note.md", "other/SPEC.md", "plan.md"];
+    let files = users.map(|path| (path, "the agent's\n"));
+    fixture.work(&workspace, &[&files[..], &[("app/a.txt", "two\n"), ("docs/SPEC.txt", "")]].concat());
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(users.map(str::to_owned).to_vec()));
+}
+
+#[tokio::test]
+async fn what_hooks_run_is_held_back_or_named() {
+    let fixture = HubFixture::new().await;
+    let scripts =
+        [("scripts/lint.sh", "sh scripts/second.sh\n"), ("scripts/second.sh", ""), ("Makefile", "")];
+    fixture.commit(&scripts);
+    fixture.write(".git/hooks/pre-commit", "#!/bin/sh\nmake lint && sh scripts/lint.sh\n");
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("Makefile", "lint:\n")]);
+    let Landing::Landed { hook_files, .. } = fixture.land(&workspace, &revision).await else {
+        panic!("files of a runner are changed by honest work");
+    };
+    assert_eq!(hook_files, [HookFile { hook: "pre-commit".into(), path: "Makefile".into() }]);
+
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("scripts/second.sh", "touch /pwned\n")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["scripts/second.sh".to_owned()]));
+}
+
+#[tokio::test]
+async fn of_two_agents_at_once_one_lands_and_the_other_waits_on_its_branch() {
+    let fixture = HubFixture::new().await;
+    let mut sites = Vec::new();
+    for (run, slot) in [(1, "agent-a-1"), (2, "agent-b-1")] {
+        let options =
+            SiteOptions { when: LandWhen::End, slot: Some(slot.to_owned()), ..SiteOptions::default() };
+        let hub = fixture.hub.clone();
+        let site = WorkspaceSite::prepare(hub, run, Start::New, options, Tally::default()).await.unwrap();
+        fixture.work(&site.workspace, &[(slot, "x")]);
+        sites.push(site);
+    }
+    let [first, second] = sites.as_mut_slice() else { unreachable!() };
+    let (first, second) = tokio::join!(first.run_ended(Tally::default()), second.run_ended(Tally::default()));
+    let events: Vec<_> = first.unwrap().into_iter().chain(second.unwrap()).collect();
+    let landed = events.iter().filter(|event| matches!(event, SiteEvent::Landed { .. })).count();
+    let apart = events.iter().find_map(|event| match event {
+        SiteEvent::Apart { branch, why: LandingRefusal::Moved, .. } => Some(branch.clone()),
+        _ => None,
+    });
+    assert_eq!(landed, 1, "{events:?}");
+    fixture.git(&["merge", "-q", "-m", "both", &apart.expect("the other is on its branch")]);
+    assert!(fixture.path("agent-a-1").exists() && fixture.path("agent-b-1").exists());
+    // Checks look at the commits of `run` only.
+    assert!(!fixture.home().join("state/hub/hub.git/refs/autonoe/current").exists());
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
+mod checked_part;
 mod fetch;
 mod fixture;
 mod killed_landing;

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use autonoe_core::clock::Clock as _;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::outcome::exit;
 use autonoe_sandbox::{HostPattern, RoomConfig, SandboxLayer, SessionSandbox, UpstreamProxy};
 use autonoe_store::journal::history::History;
-use autonoe_store::{Project, UserConfig};
+use autonoe_store::{AgentLock, LockHolder, Project, UserConfig};
 use autonoe_workflow::definition::{AgentDefinition, AgentFile};
 use autonoe_workflow::faults::{CONFIGURATION_VALIDATION, DEPENDENCY_RESOLUTION};
 use autonoe_workflow::system_host::{
@@ -33,6 +34,7 @@ use crate::engine::{AgentJob, HostEffectsFactory, RunJob, RunRequest, agent_comm
 use crate::environment::Environment;
 use crate::present;
 use crate::programs::find_program;
+use crate::system::SystemClock;
 
 /// How long nothing may arrive on standard input.
 const INPUT_LIMIT: Duration = Duration::from_secs(60);
@@ -101,6 +103,8 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
         return Ok(exit::DONE);
     }
     let host_effects = host_effects(&project, &agent, environment)?;
+    let agent_lock = (!args.in_place).then(|| agent_lock(&project, &args)).transpose()?;
+    let slot = agent_lock.as_ref().map(|lock| lock.slot().to_owned());
     let request = RunRequest {
         job: RunJob::Agent(Box::new(AgentJob { name: args.name, agent, resumes: args.resume, host_effects })),
         args: &args.common,
@@ -111,10 +115,23 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
         allow_destructive: args.allow_destructive,
         allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        site: (!args.in_place).then(|| SiteOptions { when: LandWhen::End, ..SiteOptions::default() }),
+        site: (!args.in_place).then(|| SiteOptions { when: LandWhen::End, slot, ..SiteOptions::default() }),
+        agent_lock,
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
     };
     drive(request, environment)
+}
+
+/// A workspace for this run; that of the run that is resumed.
+fn agent_lock(project: &Project, args: &AgentRunArgs) -> Result<AgentLock, Fault> {
+    project.check_writable()?;
+    let command = agent_command(&args.name);
+    let resumed = match History::open(&project.journal_file())? {
+        Some(history) if args.resume => history.unfinished(&command)?.map(|(run, _)| run),
+        _ => None,
+    };
+    let holder = LockHolder { pid: std::process::id(), command, since: SystemClock.now(), socket: None };
+    AgentLock::take(project, &args.name, resumed, holder)
 }
 
 /// Reports everything that is invalid or missing before the run starts.

@@ -1,0 +1,93 @@
+//! Commits that came after the last check: nobody lands them without a word.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use super::support::{CliTestProject, always, model, signal, until};
+
+/// Standard output of a command that ends with `code`.
+fn command(project: &CliTestProject, args: &[&str], code: i32) -> String {
+    let output = project.autonoe(None).args(args).output().expect("started");
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A run in which A was verified, and which was interrupted or killed after two more commits, with `args`.
+fn stopped_run(args: &[&str], by: Signal) -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ cat a.txt\nbuilt\n```\n");
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm checked" } }]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          expect = "verified"
+          call = [{ tool = "Bash", input = { command = "for n in 1 2; do echo $n > a.txt; git commit -qam $n; done; echo > .git/ready; sleep 300" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let mut run = project.command(&model, &[&["run"], args].concat());
+    let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    until("the agent has committed", || project.agents_path(".git/ready").exists());
+    signal(&child, by);
+    child.wait().expect("ended");
+    project
+}
+
+#[test]
+fn land_says_which_commits_no_check_has_seen_and_can_leave_them_out() {
+    let project = stopped_run(&["--land", "never"], Signal::INT);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("(verified on "), "{status}");
+    assert!(status.contains("Branch autonoe/1 has 2 commit(s) after "), "{status}");
+    assert!(status.contains("`autonoe land --checked` lands only what was checked"), "{status}");
+    let json: serde_json::Value =
+        serde_json::from_str(&command(&project, &["status", "--json"], 0)).expect("JSON");
+    assert_eq!(json["unseen_commits"]["commits"], 2, "{json}");
+
+    let landed = command(&project, &["land", "--checked"], 0);
+    assert!(landed.contains("[LANDED]") && !landed.contains("No check"), "{landed}");
+    assert_eq!(
+        (project.git(&["log", "--format=%s"]), project.read("a.txt")),
+        ("checked\nwork".into(), "built\n".into())
+    );
+    let nothing = command(&project, &["land", "--checked"], 0);
+    assert!(nothing.starts_with("No commit that checks have seen is waiting to land."), "{nothing}");
+
+    let landed = command(&project, &["land"], 0);
+    assert!(landed.contains("No check has seen any of these 2 commit(s)."), "{landed}");
+    assert_eq!(project.read("a.txt"), "2\n");
+}
+
+#[test]
+fn land_names_the_checked_commit_when_it_lands_more() {
+    let project = stopped_run(&["--land", "never"], Signal::INT);
+    let landed = command(&project, &["land"], 0);
+    let checked = project.git(&["rev-parse", "main~2"]);
+    let sentence =
+        format!("No check has seen the last 2 commit(s): checks last passed on {}.", &checked[..10]);
+    assert!(landed.contains("[LANDED]") && landed.contains(&sentence), "{landed}");
+}
+
+#[test]
+fn status_says_so_after_everything_has_landed() {
+    let project = stopped_run(&[], Signal::INT);
+    command(&project, &["land"], 0);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Branch autonoe/1 has 2 commit(s) after "), "{status}");
+    assert!(status.contains("that no check has seen"), "{status}");
+}
+
+#[test]
+fn after_a_kill_only_what_was_checked_is_there_to_land() {
+    let project = stopped_run(&[], Signal::KILL);
+    let landed = command(&project, &["land"], 0);
+    assert!(landed.contains("[LANDED]") && !landed.contains("No check"), "{landed}");
+    assert_eq!(project.read("a.txt"), "built\n");
+}

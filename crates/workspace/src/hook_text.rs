@@ -1,0 +1,186 @@
+//! What the text of a hook or script mentions: scripts of the working tree, modules, and programs that run what other files say.
+
+use std::path::{Component, Path};
+
+/// Programs that run what files of a project say, and the names of these files. A star stands for anything, a final slash for all files in a
+/// directory.
+const RUNNERS: [(&[&str], &[&str]); 16] = [
+    (&["make", "gmake"], &["makefile", "gnumakefile", "*.mk"]),
+    (&["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx", "nx", "turbo"], &["package.json"]),
+    (&["lint-staged"], &["package.json", ".lintstagedrc*", "lint-staged.config.*"]),
+    (&["just"], &["justfile", ".justfile", "*.just"]),
+    (&["task", "go-task"], &["taskfile.yml", "taskfile.yaml", "taskfile.dist.yml", "taskfile.dist.yaml"]),
+    (&["rake"], &["rakefile", "*.rake"]),
+    (&["tox"], &["tox.ini", "pyproject.toml", "setup.cfg"]),
+    (&["nox"], &["noxfile.py"]),
+    (&["invoke", "inv"], &["tasks.py"]),
+    (&["poe", "hatch", "pdm"], &["pyproject.toml"]),
+    (&["composer"], &["composer.json"]),
+    (&["deno"], &["deno.json", "deno.jsonc"]),
+    (&["mvn", "mvnw"], &["pom.xml"]),
+    (&["gradle", "gradlew"], &["build.gradle*", "settings.gradle*"]),
+    (&["mage"], &["magefile.go", "magefiles/"]),
+    (&["cargo"], &["build.rs", "xtask/", ".cargo/"]),
+];
+
+/// Words before a command that do not matter for what it runs.
+const LEADING: [&str; 34] = [
+    "if", "then", "else", "elif", "while", "until", "do", "!", "exec", "command", "env", "time", "nice",
+    "sudo", "timeout", "xargs", "nohup", "sh", "bash", "dash", "zsh", "npx", "npm", "pnpm", "yarn", "bun",
+    "bunx", "uv", "poetry", "run", "dlx", "x", "eval", "return",
+];
+
+const PYTHONS: [&str; 2] = ["python", "python3"];
+
+/// Ends of the names of scripts.
+const SCRIPT_ENDS: [&str; 15] =
+    ["sh", "bash", "zsh", "fish", "py", "rb", "pl", "php", "js", "cjs", "mjs", "ts", "mts", "lua", "awk"];
+
+/// Whether the name is that of a script.
+pub(crate) fn has_script_name(path: &str) -> bool {
+    Path::new(path).extension().and_then(|end| end.to_str()).is_some_and(|end| SCRIPT_ENDS.contains(&end))
+}
+
+/// Whether a path is one of the files that a runner reads, as `files` of [`runner_files`] names them.
+pub(crate) fn is_runner_file(path: &str, file: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    if file.ends_with('/') {
+        return path.starts_with(file) || path.contains(&format!("/{file}"));
+    }
+    let name = path.rsplit('/').next().unwrap_or_default();
+    match file.split_once('*') {
+        Some((beginning, end)) => name.starts_with(beginning) && name.ends_with(end),
+        None => name == file,
+    }
+}
+
+/// The files that the runners in a text read.
+pub(crate) fn runner_files(text: &str) -> impl Iterator<Item = &'static str> {
+    commands(text).flat_map(|words| {
+        let mut found = Vec::new();
+        for word in words {
+            let word = word.rsplit('/').next().unwrap_or_default();
+            let runners = RUNNERS.iter().filter(|(programs, _)| programs.contains(&word));
+            found.extend(runners.flat_map(|(_, files)| *files).copied());
+            let is_leading = LEADING.contains(&word) || word.starts_with('-') || word.contains('=');
+            if !is_leading {
+                break;
+            }
+        }
+        found
+    })
+}
+
+/// The files of modules that a text runs with `python -m`.
+pub(crate) fn module_files(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for words in commands(text) {
+        let words: Vec<&str> = words.collect();
+        let python =
+            words.iter().position(|word| PYTHONS.contains(&word.rsplit('/').next().unwrap_or_default()));
+        let modules = python.into_iter().flat_map(|at| words[at..].windows(2)).filter(|pair| pair[0] == "-m");
+        for path in modules.map(|pair| pair[1].replace('.', "/")) {
+            found.extend([format!("{path}.py"), format!("{path}/__main__.py")]);
+            let packages = Path::new(&path).ancestors().filter(|package| !package.as_os_str().is_empty());
+            found.extend(packages.map(|package| format!("{}/__init__.py", package.display())));
+        }
+    }
+    found
+}
+
+/// What the words of a text may name in the working tree, if it stands in `directory` of that tree.
+pub(crate) fn mentioned<'a>(text: &'a str, directory: &'a str) -> impl Iterator<Item = String> + 'a {
+    words(text).flat_map(move |word| {
+        let whole = plain(word);
+        // What comes before the first slash may be the name of a variable.
+        let after_variable = word.split_once('/').map(|(_, rest)| plain(rest)).unwrap_or_default();
+        let named = [whole, after_variable].into_iter().filter(|path| !path.is_empty());
+        named.flat_map(move |path| match directory {
+            "" => vec![path],
+            directory => vec![format!("{directory}/{path}"), path],
+        })
+    })
+}
+
+/// The words of a text, whatever separates them.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let is_between = |c: char| c.is_whitespace() || "'\"`;&|()<>=,!${}[]#".contains(c);
+    text.split(is_between).filter(|word| !word.is_empty())
+}
+
+/// The names in a path, without `.`, `..` and the root.
+pub(crate) fn plain(path: &str) -> String {
+    let parts = Path::new(path).components().filter_map(|part| match part {
+        Component::Normal(name) => name.to_str(),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// The words of each command in a text, as far as they can be told apart without knowing its language.
+fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', '/']));
+    let parts = lines.flat_map(|line| line.split([';', '&', '|', '(', ')', '{', '}', '`', '[', ']']));
+    parts.map(|part| {
+        let words = part.split(|c: char| c.is_whitespace() || "'\",".contains(c));
+        words.filter(|word| !word.is_empty())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_runner_file, mentioned, module_files, runner_files};
+
+    #[test]
+    fn runners_are_recognised_where_a_command_begins() {
+        for (text, path) in [
+            ("#!/bin/sh\nmake lint\n", "Makefile"),
+            ("set -e; cd app && make -C x all", "rules/common.mk"),
+            ("if ! npm run lint; then exit 1; fi", "package.json"),
+            ("npx --no-install lint-staged", ".lintstagedrc.json"),
+            ("CI=1 pnpm exec tsc", "web/package.json"),
+            ("exec just check", "justfile"),
+            ("task lint", "Taskfile.yml"),
+            ("cargo xtask lint", "xtask/src/main.rs"),
+            ("sh -c 'make lint'", "GNUmakefile"),
+            ("subprocess.run([\"make\", \"lint\"])", "Makefile"),
+            ("poetry run poe lint", "pyproject.toml"),
+            ("./gradlew check", "app/build.gradle.kts"),
+        ] {
+            assert!(runner_files(text).any(|file| is_runner_file(path, file)), "{text}: {path}");
+        }
+        for (text, path) in [
+            ("echo make sure\n# make lint\n", "Makefile"),
+            ("make lint", "package.json"),
+            ("make lint", "src/makefile.rs"),
+            ("npm test", "src/package.json.ts"),
+            ("scripts/make.sh", "Makefile"),
+        ] {
+            assert!(!runner_files(text).any(|file| is_runner_file(path, file)), "{text}: {path}");
+        }
+    }
+
+    #[test]
+    fn modules_are_files_and_packages() {
+        let files = module_files("exec python3 -m tools.lint --fast");
+        for file in ["tools/lint.py", "tools/lint/__main__.py", "tools/lint/__init__.py", "tools/__init__.py"]
+        {
+            assert!(files.iter().any(|found| found == file), "{files:?}");
+        }
+        assert!(module_files("grep -m 1 tools.lint file").is_empty());
+    }
+
+    #[test]
+    fn words_name_files_from_the_top_and_from_the_script() {
+        for (word, file) in [
+            (". ./lib.sh", "scripts/lib.sh"),
+            ("sh scripts/b.sh", "scripts/b.sh"),
+            ("\"$(dirname \"$0\")/c.sh\"", "scripts/c.sh"),
+            ("\"${ROOT}/tools/d\" x", "tools/d"),
+            ("$HERE/e.sh", "scripts/e.sh"),
+            ("run(['../f.py'])", "f.py"),
+        ] {
+            assert!(mentioned(word, "scripts").any(|path| path == file), "{word}");
+        }
+    }
+}

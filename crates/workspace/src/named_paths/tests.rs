@@ -1,0 +1,135 @@
+use super::*;
+
+/// The mode of a file that is not a program.
+const FILE: &str = "100644";
+
+#[test]
+fn settings_and_hooks_name_paths() {
+    let directory = tempfile::tempdir().expect("made");
+    let top = directory.path().canonicalize().expect("there");
+    let git = top.join(".git");
+    fs::create_dir_all(git.join("hooks")).expect("made");
+    fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+    let config = format!(
+        "[core]\n\tbare = false\n\thooksPath = hooks-of-ours\n\tfsmonitor = ./tools/fsm.sh --fast\n[include]\n\tpath = ../.gitconfig\n\
+         [filter \"x\"]\n\tclean = sh '{}/bin/clean' %f\n[remote \"origin\"]\n\turl = git@example.org:a/b.git\n",
+        top.display()
+    );
+    fs::write(git.join("config"), config).expect("written");
+    fs::write(git.join("hooks/commit-msg"), "#!/bin/sh\nexec scripts/check.py package.json\n")
+        .expect("written");
+    fs::write(git.join("hooks/pre-push.sample"), "exec other/check.py\n").expect("written");
+    fs::create_dir(top.join("linked")).expect("made");
+    fs::write(top.join("linked/pc.sh"), "").expect("written");
+    std::os::unix::fs::symlink("../../linked/pc.sh", git.join("hooks/pre-commit")).expect("linked");
+    let named = NamedPaths::of(&Repository::around(&top), &top, None);
+    for path in [
+        "hooks-of-ours/pre-commit",
+        "tools/fsm.sh",
+        ".gitconfig",
+        "bin/clean",
+        "scripts/check.py",
+        "linked/pc.sh",
+    ] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["package.json", "other/check.py", "tools/other.sh", "false", "a", "src/main.rs"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+}
+
+/// A repository with these files; those below `.git/hooks` are hooks.
+fn repository(config: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().expect("made");
+    let top = directory.path().canonicalize().expect("there");
+    let config = config.replace("$TOP", &top.display().to_string());
+    for (name, content) in
+        files.iter().chain(&[(".git/HEAD", "ref: refs/heads/main\n"), (".git/config", config.as_str())])
+    {
+        let path = top.join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        fs::write(path, content).expect("written");
+    }
+    (directory, top)
+}
+
+fn named_in(top: &Path) -> NamedPaths {
+    NamedPaths::of(&Repository::around(top), top, None)
+}
+
+#[test]
+fn scripts_that_scripts_run_are_named() {
+    let (_directory, top) = repository(
+        "",
+        &[
+            (".git/hooks/pre-commit", "#!/bin/sh\nexec scripts/lint.sh src/\n"),
+            ("scripts/lint.sh", ". ./common.sh\npython3 tools/check.py\n\"$(dirname \"$0\")/deep.sh\"\n"),
+            ("scripts/common.sh", "sh lib/more.sh\n"),
+            ("scripts/deep.sh", "node_modules/.bin/x; sh scripts/lint.sh"),
+            ("tools/check.py", "subprocess.run(['tools/new'])\n"),
+            ("node_modules/.bin/x", "scripts/other.sh"),
+            ("src/main.py", ""),
+        ],
+    );
+    let named = named_in(&top);
+    for path in ["scripts/lint.sh", "scripts/common.sh", "tools/check.py", "scripts/deep.sh", "lib/more.sh"] {
+        assert!(named.contains(path, FILE), "{path}");
+    }
+    assert!(named.contains("tools/new", "100755") && !named.contains("tools/new", FILE));
+    for path in ["src/main.py", "scripts/other.sh", "scripts/new.sh"] {
+        assert!(!named.contains(path, FILE), "{path}");
+    }
+}
+
+#[test]
+fn modules_and_directories_whose_files_are_run_are_named() {
+    let hook = "python -m tools.lint\nfor f in checks/*; do sh $f; done\nruff check src/\n";
+    let (_directory, top) =
+        repository("", &[(".git/hooks/pre-push", hook), ("checks/a", ""), ("src/main.py", "")]);
+    let named = named_in(&top);
+    for path in ["tools/lint.py", "tools/lint/__main__.py", "tools/__init__.py", "checks/new"] {
+        assert!(named.contains(path, FILE), "{path}");
+    }
+    assert!(!named.contains("src/main.py", FILE));
+}
+
+#[test]
+fn hooks_in_the_project_itself_are_named_and_followed() {
+    for path in ["$TOP", "$TOP/", ".", "./", "\"./\""] {
+        let config = format!("[core]\n\thooksPath = {path}\n");
+        let files = [("pre-commit", "sh lint.sh; make\n"), ("lint.sh", ""), ("README.md", "See `src/a.py`")];
+        let (_directory, top) = repository(&config, &files);
+        let named = named_in(&top);
+        for file in ["pre-commit", "pre-push", "post-checkout", "lint.sh"] {
+            assert!(named.contains(file, FILE), "{path}: {file}");
+        }
+        for file in ["README.md", "src/a.py", "app/pre-commit"] {
+            assert!(!named.contains(file, FILE), "{path}: {file}");
+        }
+        let hook = |path: &str| HookFile { hook: "pre-commit".to_owned(), path: path.to_owned() };
+        assert_eq!(named.hook_files(["Makefile", "package.json"]), [hook("Makefile")], "{path}");
+    }
+}
+
+#[test]
+fn files_that_runners_read_are_named_with_their_hooks() {
+    let (_directory, top) = repository(
+        "[core]\n\thooksPath = .husky/_\n",
+        &[
+            (".husky/_/pre-commit", ". \"$(dirname \"$0\")/h\""),
+            (".husky/pre-commit", "npm run lint\nscripts/more.sh\n"),
+            (".husky/pre-push", "npm test\n"),
+            ("scripts/more.sh", "cargo xtask lint\n"),
+        ],
+    );
+    let named = named_in(&top);
+    let found = named.hook_files(["src/main.rs", "web/package.json", "xtask/src/main.rs", "Makefile"]);
+    let found: Vec<_> = found.iter().map(|file| (file.hook.as_str(), file.path.as_str())).collect();
+    let expected = [
+        ("pre-commit", "web/package.json"),
+        ("pre-commit", "xtask/src/main.rs"),
+        ("pre-push", "web/package.json"),
+    ];
+    assert_eq!(found, expected);
+    assert!(!named.contains("web/package.json", FILE) && named.contains("scripts/more.sh", FILE));
+}
