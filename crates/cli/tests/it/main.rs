@@ -57,6 +57,7 @@ mod support;
 mod sync;
 mod terminal_escapes;
 mod tls;
+mod tutorial;
 mod unread_output;
 mod unseen_commits;
 mod vendors;
