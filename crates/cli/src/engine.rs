@@ -12,8 +12,7 @@ mod setup;
 pub mod status_setup;
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use autonoe_core::agent::Backend;
@@ -46,7 +45,7 @@ use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 use self::control::ControlWatch;
 pub use self::estimate::estimate;
 use self::job::PlanContext;
-pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command};
+pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, planned_spec};
 pub use self::next_steps::{DeliverableCost, cost_by_deliverable};
 use self::plan_announcer::PlanAnnouncer;
 pub use self::request::RunRequest;
@@ -206,7 +205,8 @@ impl Screen {
             console: Arc::clone(&self.console),
             is_quiet: self.verbosity == Verbosity::Quiet,
             approval: run.approve_plan.then(|| steering.clone()),
-            is_planning: AtomicBool::new(false),
+            planned_spec: job.planned_spec(),
+            planning: Mutex::default(),
         };
         let sinks = self.sinks(&project, begun.run, telemetry.as_ref(), &builders, announcer);
         locked.record_run(begun.run)?;
@@ -227,7 +227,7 @@ impl Screen {
                 max_sessions: run.options.limits.max_iterations.map(NonZeroU32::get),
             },
         );
-        for message in locked.messages.iter().chain(&run.warnings) {
+        for message in locked.messages.iter().chain(&run.warnings).chain(job.spec_change().as_ref()) {
             sinks.emit(&span, RunEvent::Warning { message: message.clone() });
         }
 
@@ -247,6 +247,13 @@ impl Screen {
                     }
                 }
             }
+        }
+        if let Some(spec) = job.planned_spec()
+            && project.planned_spec().is_none()
+            && status.load().await?.is_some()
+        {
+            // They were planned before this was recorded.
+            project.set_planned_spec(&spec)?;
         }
         // We hold the project lock or that of the slot, so the workspace is ours to prepare.
         let mut site = match run.workspace {

@@ -17,9 +17,10 @@ use crate::hash::sha256_hex;
 const MIN_STATE_BYTES: u64 = 512 * 1024;
 const MIN_STATE_FILES: u64 = 32;
 
-/// Files of the state directory: the journal, and the path of the project.
+/// Files of the state directory: the journal, the path of the project, and the hash of the specification that was planned.
 const JOURNAL: &str = "journal.db";
 const ROOT: &str = "root";
+const PLANNED: &str = "planned-spec";
 
 /// Free space that a project needs at least: `status.json` and the registry of checks are written there.
 const MIN_PROJECT_BYTES: u64 = 64 * 1024;
@@ -113,6 +114,17 @@ impl Project {
 
     pub fn journal_file(&self) -> PathBuf {
         self.state.join(JOURNAL)
+    }
+
+    /// Hash of the specification from which the deliverables were planned; `None` if it is unknown.
+    pub fn planned_spec(&self) -> Option<String> {
+        read_text(&self.state.join(PLANNED), SETTINGS_LIMIT).ok().flatten()
+    }
+
+    pub fn set_planned_spec(&self, hash: &str) -> Result<(), Fault> {
+        let path = self.state.join(PLANNED);
+        crate::atomic::write(&path, hash.as_bytes())
+            .map_err(|error| crate::atomic::write_fault("planned_spec", &path, &error, "Then start again."))
     }
 
     /// Directory of the logs that `autonoe logs` shows.

@@ -48,6 +48,6 @@ pub use head::last_commit;
 pub use no_commit::NoCommit;
 pub use other_project::why_other_project;
 pub use reproduce::{Reproduction, reproduce};
-pub use spec::read_spec;
+pub use spec::{read_spec, without_checks};
 pub use spec_error::SpecError;
 pub use written_changes::describe_change;

@@ -103,6 +103,25 @@ pub fn read_spec(text: &str) -> Result<Vec<Check>, SpecError> {
     Ok(checks.found)
 }
 
+/// What a plan is made from: the specification without its checks, which are read anew in every run.
+pub fn without_checks(spec: &str) -> Result<String, SpecError> {
+    let mut is_check = HashSet::new();
+    for (line, part) in markdown::parts(spec)? {
+        match part {
+            SpecPart::Heading(_) => {}
+            SpecPart::Item(_) => drop(is_check.insert(line)),
+            SpecPart::Block(block) => {
+                let last = block.lines.last().map_or(line, |(number, _)| *number);
+                // The last one is the closing fence.
+                is_check.extend(line..=last + 1);
+            }
+        }
+    }
+    let lines = spec.lines().enumerate().filter(|(index, _)| !is_check.contains(&(index + 1)));
+    let lines = lines.map(|(_, line)| line.trim()).filter(|line| !line.is_empty());
+    Ok(lines.collect::<Vec<_>>().join("\n"))
+}
+
 /// Gives each check a unique name: its own, or one derived from the heading above it.
 #[derive(Default)]
 struct NamedChecks {

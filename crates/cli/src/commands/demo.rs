@@ -67,7 +67,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     ));
     let run_args = run_args(&directory, args.debug)?;
     let request = RunRequest {
-        job: RunJob::Run { is_strict: false, verifier: None },
+        job: RunJob::Run { is_strict: false, no_sync: false, verifier: None },
         args: &run_args.common,
         plan_model: run_args.spec.plan_model.as_deref(),
         resume: false,

@@ -55,6 +55,10 @@ pub struct RunArgs {
     #[arg(long)]
     pub strict: bool,
 
+    /// Go on with the deliverables as they are although SPEC.md has changed since they were planned
+    #[arg(long)]
+    pub no_sync: bool,
+
     /// Show the plan after the first session and build it only if you say yes
     #[arg(long)]
     pub approve_plan: bool,
@@ -107,7 +111,7 @@ fn branch_name(text: &str) -> Result<String, NotABranchName> {
 
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
     let request = RunRequest {
-        job: RunJob::Run { is_strict: args.strict, verifier: args.verifier.as_ref() },
+        job: RunJob::Run { is_strict: args.strict, no_sync: args.no_sync, verifier: args.verifier.as_ref() },
         args: &args.common,
         plan_model: args.spec.plan_model.as_deref(),
         resume: args.spec.resume,

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
-use crate::engine::{DeliverableCost, cost_by_deliverable};
+use crate::engine::{DeliverableCost, cost_by_deliverable, planned_spec};
 use crate::environment::Environment;
 use crate::present::{self, local_time, short, status_tag};
 use crate::unseen_commits::UnseenCommits;
@@ -58,6 +58,8 @@ struct StatusFacts {
     cost: Option<Usd>,
     lock: LockStatus,
     is_paused: bool,
+    /// Whether SPEC.md has changed since the deliverables were planned.
+    is_old_plan: bool,
     costs: BTreeMap<String, DeliverableCost>,
     unseen: Option<UnseenCommits>,
 }
@@ -114,6 +116,10 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         }
     };
     let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(project).is_paused();
+    let is_old_plan = match (project.find_spec()?, project.planned_spec()) {
+        (Some(spec), Some(planned)) => planned_spec(&spec).is_ok_and(|now| now != planned),
+        _ => false,
+    };
     let book = CheckRegistry::load(project)?;
     let checks = project_checks(project, &book)?;
     // While agents work, there always are some.
@@ -131,6 +137,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         cost,
         lock,
         is_paused,
+        is_old_plan,
         costs,
         unseen,
     })
@@ -162,6 +169,11 @@ fn as_text(facts: &StatusFacts) -> String {
                     text.push_str(&format!("            {}\n", one_line(reason)));
                 }
                 text.push_str(&covered(item, facts));
+            }
+            if facts.is_old_plan {
+                text.push_str(
+                    "\nSPEC.md has changed since these were planned: `autonoe run` updates them first, `autonoe sync` reviews them too\n",
+                );
             }
             let deprecated = status.deliverables.len() - tally.total;
             text.push_str(&format!("\n{}/{} deliverables passed", tally.passed, tally.total));
@@ -325,6 +337,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "running": running(&facts.lock),
         "waiting": facts.waiting,
         "paused": facts.is_paused,
+        "spec_changed": facts.is_old_plan,
         "verified_elsewhere": facts.disowned,
         "unseen_commits": facts.unseen,
         "failing_checks": facts.book.failing,

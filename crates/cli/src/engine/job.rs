@@ -7,7 +7,7 @@ use autonoe_core::check::Check;
 use autonoe_core::clock::Clock;
 use autonoe_core::event::RunEvent;
 use autonoe_core::examiner::Examiner;
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
@@ -21,7 +21,8 @@ use autonoe_sandbox::RoomConfig;
 use autonoe_store::journal::ResumePolicy;
 use autonoe_store::{Project, ProjectInstructions, SqliteJournal, StatusStore, sha256_hex};
 use autonoe_verify::{
-    CheckoutFactory, CurrentBuilder, ProjectExaminer, last_commit, why_other_project, written_checks,
+    CheckoutFactory, CurrentBuilder, ProjectExaminer, last_commit, why_other_project, without_checks,
+    written_checks,
 };
 use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
@@ -32,6 +33,8 @@ pub enum RunJob<'a> {
     Run {
         /// Only verified deliverables count as done.
         is_strict: bool,
+        /// Go on with the old plan although SPEC.md has changed.
+        no_sync: bool,
         /// Reviews what no check covers, at the end.
         verifier: Option<&'a BackendWithModel>,
     },
@@ -88,6 +91,7 @@ impl RunJob<'_> {
     /// Reads and validates SPEC.md, checks, instructions and status.
     pub fn prepare(self, project: &Project, start_over: bool) -> Result<PreparedJob, Fault> {
         let only_plans = matches!(self, Self::Plan);
+        let syncs = matches!(self, Self::Run { no_sync: false, .. });
         let (mode, is_strict) = match self {
             Self::Agent(job) => return Ok(PreparedJob::Agent(job)),
             Self::Run { is_strict, .. } => (Mode::Run, is_strict),
@@ -105,7 +109,15 @@ impl RunJob<'_> {
             false => StatusStore::read(project)?
                 .map_or_else(|| StatusStore::deleted(project), |status| Ok(Some(status)))?,
         };
-        let is_over = mode == Mode::Run && status.is_some_and(|status| run_ended(status.tally()).is_some());
+        let planned_spec = planned_spec(&spec)?;
+        let has_changed =
+            status.is_some() && project.planned_spec().is_some_and(|planned| planned != planned_spec);
+        let spec_change =
+            has_changed.then_some(if syncs { SpecChange::SyncedFirst } else { SpecChange::Ignored });
+        let is_over = mode == Mode::Run
+            && spec_change != Some(SpecChange::SyncedFirst)
+            && status.as_ref().is_some_and(|status| run_ended(status.tally()).is_some());
+
         Ok(PreparedJob::Deliverables(DeliverableJob {
             mode,
             spec,
@@ -113,10 +125,37 @@ impl RunJob<'_> {
             instructions,
             is_strict,
             only_plans,
+            planned_spec,
+            spec_change: spec_change.filter(|_| mode == Mode::Run),
             is_over,
             other_project,
         }))
     }
+}
+
+/// What a run does about a specification that has changed since the deliverables were planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpecChange {
+    SyncedFirst,
+    Ignored,
+}
+
+impl SpecChange {
+    fn warning(self) -> String {
+        let then = match self {
+            Self::SyncedFirst => "the first session updates them (--no-sync skips that).",
+            Self::Ignored => "the run continues with the old ones. `autonoe sync` updates them.",
+        };
+        format!("SPEC.md has changed since the deliverables were planned: {then}")
+    }
+}
+
+/// Hash of what the deliverables of a specification are planned from.
+pub fn planned_spec(spec: &str) -> Result<String, Fault> {
+    let planned = without_checks(spec).map_err(|error| {
+        Fault::permanent(FaultLayer::Config, "spec", format!("SPEC.md cannot be read: {error}."))
+    })?;
+    Ok(sha256_hex(planned.as_bytes()))
 }
 
 /// The command recorded in the journal for a run of a declarative agent.
@@ -136,6 +175,9 @@ pub struct DeliverableJob {
     instructions: ProjectInstructions,
     is_strict: bool,
     only_plans: bool,
+    /// Hash of what the deliverables are planned from.
+    planned_spec: String,
+    spec_change: Option<SpecChange>,
     is_over: bool,
     other_project: Option<String>,
 }
@@ -158,6 +200,22 @@ impl PreparedJob {
         match self {
             Self::Deliverables(deliverables) => sha256_hex(deliverables.spec.as_bytes()),
             Self::Agent(_) => String::new(),
+        }
+    }
+
+    /// Hash of what the deliverables are planned from; `None` for a declarative agent.
+    pub fn planned_spec(&self) -> Option<String> {
+        match self {
+            Self::Deliverables(deliverables) => Some(deliverables.planned_spec.clone()),
+            Self::Agent(_) => None,
+        }
+    }
+
+    /// A warning if the specification has changed since the deliverables were planned.
+    pub fn spec_change(&self) -> Option<String> {
+        match self {
+            Self::Deliverables(deliverables) => deliverables.spec_change.map(SpecChange::warning),
+            Self::Agent(_) => None,
         }
     }
 
@@ -277,6 +335,10 @@ impl PlanContext<'_> {
                     Mode::Run => {
                         let plan = DeliverablePlan::new(self.status, instructions)
                             .examined_by(Arc::clone(&examiner), job.is_strict);
+                        let plan = match job.spec_change {
+                            Some(SpecChange::SyncedFirst) => plan.syncing_first(),
+                            Some(SpecChange::Ignored) | None => plan,
+                        };
                         let plan = if job.only_plans { plan.only_planning() } else { plan };
                         Box::new(if is_reviewed { plan.with_review() } else { plan })
                     }

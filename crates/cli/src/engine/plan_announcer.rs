@@ -1,8 +1,7 @@
 //! Shows the plan when the session that made it has ended, and asks for approval if the user wants to be asked.
 
 use std::io::{self, IsTerminal};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use autonoe_core::event::{Event, RunEvent};
 use autonoe_core::instruction::Phase;
@@ -18,20 +17,29 @@ pub struct PlanAnnouncer {
     pub project: Project,
     pub console: Arc<Console>,
     pub is_quiet: bool,
+    /// Hash of the specification; `None` for a declarative agent.
+    pub planned_spec: Option<String>,
     /// Where the run is paused until the user approves the plan; `None` if nobody is asked.
     pub approval: Option<Steering>,
-    /// Set while the session runs that plans.
-    pub is_planning: AtomicBool,
+    /// Set while the session runs that makes or updates the plan.
+    pub planning: Mutex<Option<Phase>>,
 }
 
 impl Sink for PlanAnnouncer {
     fn on(&self, _: &SpanContext, event: &Event) {
         match event {
             Event::Run(RunEvent::SessionStarted { instruction, .. }) => {
-                self.is_planning.store(*instruction == Phase::Initializer, Ordering::SeqCst);
+                let plans = matches!(instruction, Phase::Initializer | Phase::Sync);
+                *self.planning() = plans.then_some(*instruction);
             }
-            Event::Run(RunEvent::SessionEnded { .. }) => {
-                if self.is_planning.swap(false, Ordering::SeqCst) {
+            Event::Run(RunEvent::SessionEnded { outcome, .. }) => {
+                let (phase, is_done) =
+                    (self.planning().take(), outcome.fault().is_none() && !outcome.was_cut_short());
+                if let (Some(spec), Some(_), true) = (&self.planned_spec, phase, is_done) {
+                    // Ignored: the next run then updates the deliverables once more.
+                    let _ = self.project.set_planned_spec(spec);
+                }
+                if phase == Some(Phase::Initializer) {
                     self.announce();
                 }
             }
@@ -41,6 +49,10 @@ impl Sink for PlanAnnouncer {
 }
 
 impl PlanAnnouncer {
+    fn planning(&self) -> MutexGuard<'_, Option<Phase>> {
+        self.planning.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn announce(&self) {
         let estimate = estimate(&self.project).ok().flatten();
         // Without a plan there is nothing to show, and the loop reports why.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Stdio;
 
-use super::support::{CliTestProject, RunOutput, builder, model, until};
+use super::support::{CliTestProject, RunOutput, builder, coding, model, until};
 
 /// Exit code, and what was printed.
 fn autonoe(project: &CliTestProject, editor: &str, args: &[&str]) -> (Option<i32>, String) {
@@ -78,4 +78,47 @@ fn an_edited_plan_that_is_nonsense_is_kept() {
     fs::remove_file(project.path(".autonoe/status.json")).expect("removed");
     let (code, text) = autonoe(&project, "true", &["plan", "--edit"]);
     assert_eq!((code, text.contains("There is no plan to edit yet")), (Some(2), true), "{text}");
+}
+
+/// Adds D when the specification has changed.
+fn syncing() -> String {
+    let sync = r#"
+    [[conversation]]
+    name = "sync"
+    when = "bring the list in line"
+      [[conversation.turn]]
+      call = [{ tool = "mcp__autonoe__create", input = { deliverables = [
+        { id = "D", description = "thing D", acceptanceCriteria = ["d works"] },
+      ] } }]
+      [[conversation.turn]]
+      text = "Added."
+    "#;
+    [&builder(), sync, &coding("D", "passed")].concat()
+}
+
+#[test]
+fn a_changed_specification_is_planned_before_the_run_goes_on() {
+    let project = CliTestProject::new();
+    let model = model(&syncing());
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
+    let spec = project.read("SPEC.md");
+    fs::write(project.path("SPEC.md"), format!("{spec}\n```check A\n$ true\n```\n")).expect("written");
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.sessions(), Vec::<&str>::new(), "a check changes no plan");
+    fs::write(project.path("SPEC.md"), format!("{spec}\nAnd D.\n")).expect("written");
+    let (_, status) = autonoe(&project, "", &["status"]);
+    assert!(status.contains("SPEC.md has changed since these were planned"), "{status}");
+    let run = project.run(&model, &["run", "--no-sync"]);
+    run.assert_ended("all_passed", 0);
+    assert!(run.stderr.contains("the run continues with the old ones"), "{}", run.stderr);
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.sessions(), ["sync", "coding"]);
+    assert!(run.stderr.contains("the first session updates them"), "{}", run.stderr);
+    assert_eq!(project.statuses().len(), 4);
+    let run = project.run(&model, &["run"]);
+    assert_eq!(run.sessions(), Vec::<&str>::new(), "it is planned now");
+    let (_, status) = autonoe(&project, "", &["status"]);
+    assert!(!status.contains("SPEC.md has changed"), "{status}");
 }

@@ -44,7 +44,7 @@ fn stopped_run(args: &[&str], by: Signal) -> CliTestProject {
 fn land_says_which_commits_no_check_has_seen_and_can_leave_them_out() {
     let project = stopped_run(&["--land", "never"], Signal::INT);
     let status = command(&project, &["status"], 0);
-    assert!(status.contains("(verified on "), "{status}");
+    assert!(status.contains("(verified, commit "), "{status}");
     assert!(status.contains("Branch autonoe/1 has 2 commit(s) after "), "{status}");
     assert!(status.contains("`autonoe land --checked` lands only what was checked"), "{status}");
     let json: serde_json::Value =

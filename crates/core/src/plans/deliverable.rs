@@ -26,6 +26,8 @@ pub struct DeliverablePlan {
     is_strict: bool,
     /// Whether the run ends when there is a plan.
     only_plans: bool,
+    /// Whether the specification has changed since the deliverables were planned.
+    needs_sync: bool,
     /// Review sessions left; `None` if no review was asked for.
     reviews_left: Option<u32>,
     /// Deliverables that have been reviewed.
@@ -47,6 +49,7 @@ impl DeliverablePlan {
             examiner: None,
             is_strict: false,
             only_plans: false,
+            needs_sync: false,
             reviews_left: None,
             reviewed: 0,
             review: None,
@@ -67,6 +70,12 @@ impl DeliverablePlan {
     #[must_use]
     pub fn only_planning(self) -> Self {
         Self { only_plans: true, ..self }
+    }
+
+    /// Brings the deliverables in line with the specification first.
+    #[must_use]
+    pub fn syncing_first(self) -> Self {
+        Self { needs_sync: true, ..self }
     }
 
     /// Adds a review by another agent at the end.
@@ -177,6 +186,10 @@ impl Plan for DeliverablePlan {
                 if self.only_plans && tally.total > 0 {
                     return Ok(NextAction::Done(planned(tally)));
                 }
+                if self.needs_sync {
+                    let text = self.instructions.resolve(Phase::Sync).await?;
+                    return Ok(NextAction::Session(Instruction::briefed(Phase::Sync, text, None).into()));
+                }
                 // A failed recheck needs a session now, not another recheck.
                 let recheck_failed = std::mem::take(&mut self.recheck_failed);
                 if !recheck_failed && let Some(outcome) = self.ended(tally).await? {
@@ -226,6 +239,11 @@ impl Plan for DeliverablePlan {
             return Ok(PlanVerdict::Done(planned(tally)));
         }
         let advanced = self.progress.advanced(settled(&status), 2 * tally.total);
+        if finished.instruction.name == Phase::Sync {
+            let has_synced = matches!(finished.outcome, SessionEnd::Completed | SessionEnd::MaxTurns);
+            self.needs_sync &= !has_synced;
+            return Ok(if has_synced { PlanVerdict::Progressed } else { PlanVerdict::Idle });
+        }
         Ok(match self.ended(tally).await? {
             Some(outcome) => PlanVerdict::Done(outcome),
             None if self.recheck_failed => PlanVerdict::Idle,

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{MAX_CHECKS, read_spec};
+use super::{MAX_CHECKS, read_spec, without_checks};
 
 #[test]
 fn a_block_contains_commands_with_output_and_exit_code() {
@@ -152,4 +152,15 @@ fn a_backslash_makes_an_output_line_of_what_looks_like_a_command() {
 fn the_indentation_of_a_block_is_not_part_of_a_here_document() {
     let spec = "- Reads:\n  ```check\n  $ ./up <<EOF\n    deep\n  EOF\n    DEEP\n  ```\n";
     assert_eq!(commands(spec), ["./up <<EOF\n  deep\nEOF [\"DEEP\"]"]);
+}
+
+#[test]
+fn checks_are_not_part_of_what_is_planned() {
+    let spec =
+        "# Calc\n\nIt adds.\n\n```check A\n$ calc 2 3\n5\n```\n\n- check: `make` exits 0\n\nIt subtracts.\n";
+    let planned = without_checks(spec).expect("planned");
+    assert_eq!(planned, "# Calc\nIt adds.\nIt subtracts.");
+    let other = spec.replace("calc 2 3", "calc 1 4").replace("It adds.\n", "It adds.  \n\n");
+    assert_eq!(without_checks(&other).expect("planned"), planned);
+    assert_ne!(without_checks(&spec.replace("adds", "multiplies")).expect("planned"), planned);
 }
