@@ -55,7 +55,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub strict: bool,
 
-    /// Go on with the deliverables as they are although SPEC.md has changed since they were planned
+    /// Keep the deliverables as they are although SPEC.md has changed since they were planned
     #[arg(long)]
     pub no_sync: bool,
 
