@@ -222,6 +222,11 @@ impl RunOutcome {
         }
     }
 
+    /// The name for people: `sync` looks at everything and verifies nothing.
+    pub fn shown_name(&self) -> &'static str {
+        if *self == Self::AllVerified { "all_reviewed" } else { self.name() }
+    }
+
     pub fn fault(&self) -> Option<&Fault> {
         match self {
             Self::MaxRetriesExceeded { fault, .. } | Self::Outage { fault, .. } | Self::Failed { fault } => {

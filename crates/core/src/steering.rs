@@ -23,12 +23,14 @@ impl UserMessage {
     }
 }
 
+type OnSettled = dyn Fn(&UserMessage) + Send + Sync;
+
 /// Clones steer the same run.
 #[derive(Clone, Default)]
 pub struct Steering {
     state: Arc<Mutex<SteeringState>>,
     changed: Arc<Notify>,
-    on_settled: Option<Arc<dyn Fn(&UserMessage) + Send + Sync>>,
+    on_settled: Option<Arc<OnSettled>>,
 }
 
 #[derive(Debug, Default)]

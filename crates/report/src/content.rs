@@ -86,7 +86,7 @@ fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
                 EndingKind::Stopped => Tone::Open,
                 EndingKind::Failure => Tone::Bad,
             };
-            (tone, report.outcome.name(), sentence, hint)
+            (tone, report.outcome.shown_name(), sentence, hint)
         }
         None if facts.is_in_progress => {
             (Tone::Plain, "in progress", "The run has not ended yet.".to_owned(), None)
