@@ -168,7 +168,7 @@ impl ProjectStatus {
         let changes = batch.into_iter().map(|item| {
             let change = StatusChange {
                 deliverable_id: item.id.clone(),
-                description: item.description.clone(),
+                description: on_one_line(&item.description),
                 previous: None,
                 new: DeliverableStatus::Pending,
                 reason: None,
@@ -176,8 +176,8 @@ impl ProjectStatus {
             };
             self.deliverables.push(Deliverable {
                 id: item.id,
-                description: item.description,
-                acceptance_criteria: item.acceptance_criteria,
+                description: on_one_line(&item.description),
+                acceptance_criteria: item.acceptance_criteria.iter().map(|text| on_one_line(text)).collect(),
                 status: DeliverableStatus::Pending,
                 blocked_reason: None,
                 deprecated_at: None,
@@ -254,10 +254,24 @@ impl ProjectStatus {
     }
 }
 
+/// A line break would let an agent write lines of its own where descriptions are shown.
+fn on_one_line(text: &str) -> String {
+    match text.contains(char::is_control) {
+        true => text
+            .split(|char: char| char.is_control() || char == ' ')
+            .filter(|word| !word.is_empty())
+            .collect::<Vec<_>>()
+            .join(" "),
+        false => text.to_owned(),
+    }
+}
+
 fn validate(item: &NewDeliverable) -> Result<(), Refusal> {
     let blank = |text: &str| text.trim().is_empty();
     let problem = if blank(&item.id) {
         "Deliverable ID is required"
+    } else if item.id.contains(char::is_control) {
+        "Deliverable ID cannot contain line breaks or other control characters"
     } else if blank(&item.description) {
         "Deliverable description is required"
     } else if item.acceptance_criteria.is_empty() {

@@ -85,6 +85,9 @@ impl CreateArgs {
 impl ProposedCheck {
     fn into_proposal(self, id: &str, number: usize) -> Result<Proposal, Refusal> {
         let wrong = |what: &dyn Display| Refusal::Validation(format!("Check {number} of \"{id}\": {what}"));
+        if self.name.as_ref().is_some_and(|name| name.contains(char::is_control)) {
+            return Err(wrong(&"its name cannot contain line breaks or other control characters"));
+        }
         match (self.spec, self.run) {
             (Some(name), None) => {
                 Ok(Proposal::FromSpec { name, deliverable: id.to_owned(), criteria: self.criteria })

@@ -10,7 +10,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::{StatusChange, Tally};
 use autonoe_report::{Ending, EndingKind, cost, describe_hook_files, one_line};
-use autonoe_workspace::{Beginning, CheckedPart, SELF_ACTING};
+use autonoe_workspace::{Beginning, CheckedPart, PROTECTED, SELF_ACTING};
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -36,7 +36,7 @@ pub fn status_line(change: &StatusChange) -> String {
     let StatusChange { deliverable_id: id, description, new, reason, assurance, .. } = change;
     let note = reason.as_ref().map(|reason| cut(reason, MAX_REASON)).or_else(|| assurance.clone());
     let note = note.map(|note| format!(": {note}")).unwrap_or_default();
-    format!("{} {description} ({id}){note}", status_tag(*new))
+    format!("{} {} ({}){note}", status_tag(*new), one_line(description), one_line(id))
 }
 
 /// `[PASS]`, `[BLOCKED]`, `[PENDING]`.
@@ -132,11 +132,13 @@ pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, 
     match why {
         None => (MessageLevel::Good, format!("[LANDED] {commit} on {branch}")),
         Some(why) => {
-            let advice = match why.starts_with(SELF_ACTING) {
-                true => {
-                    "`autonoe diff` shows them, `autonoe land --accept-self-acting` lands them".to_owned()
+            let option = [(SELF_ACTING, "--accept-self-acting"), (PROTECTED, "--accept-protected")];
+            let option = option.into_iter().find(|(beginning, _)| why.starts_with(beginning));
+            let advice = match option {
+                Some((_, option)) => {
+                    format!("`autonoe diff` shows them, `autonoe land {option}` lands them")
                 }
-                false => format!("git merge {branch}"),
+                None => format!("git merge {branch}"),
             };
             let why = one_line(why);
             let line = format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}): {advice}");
@@ -152,14 +154,14 @@ pub fn checked(
     passed: bool,
     message: &str,
 ) -> (MessageLevel, String) {
-    let owner = deliverable.map(|id| format!(" of {id}")).unwrap_or_default();
+    let owner = deliverable.map(|id| format!(" of {}", one_line(id))).unwrap_or_default();
     let (level, tag) = match (purpose, passed) {
         (CheckPurpose::RedFirst, true) => (MessageLevel::Warning, "[VACUOUS]"),
         (CheckPurpose::RedFirst, false) => (MessageLevel::Info, "[RED]"),
         (CheckPurpose::Claim | CheckPurpose::Confirmation, true) => (MessageLevel::Info, "[CHECK]"),
         (CheckPurpose::Claim | CheckPurpose::Confirmation, false) => (MessageLevel::Setback, "[FAILED]"),
     };
-    (level, format!("{tag} {check}{owner}: {message}"))
+    (level, format!("{tag} {}{owner}: {message}", one_line(check)))
 }
 
 pub fn waiting(remaining: Duration, resets_at: Option<Timestamp>) -> String {

@@ -125,3 +125,19 @@ fn unknown_and_empty_ids_are_refused() {
     );
     assert!(project.set_status("A", Status::Passed).is_err(), "a deprecated deliverable no longer changes");
 }
+
+#[test]
+fn what_an_agent_writes_has_no_lines_of_its_own() {
+    let mut status = ProjectStatus::empty(date(2026, 1, 10));
+    let refusal = status.create(vec![new("A\n[PASS] B")]).expect_err("a line break");
+    assert_eq!(refusal.code(), "VALIDATION_ERROR");
+    let item = NewDeliverable {
+        description: "One thing\n[PASS] another\u{1b}[2K".into(),
+        acceptance_criteria: vec!["it\r\nworks".into()],
+        ..new("A")
+    };
+    let changes = status.create(vec![item]).expect("kept");
+    assert_eq!(changes[0].description, "One thing [PASS] another [2K");
+    assert_eq!(status.deliverables[0].description, "One thing [PASS] another [2K");
+    assert_eq!(status.deliverables[0].acceptance_criteria, ["it works"]);
+}
