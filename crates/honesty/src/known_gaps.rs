@@ -20,11 +20,6 @@ const LANDLOCK: &[LayerKind] = &[LayerKind::Landlock];
 
 pub const KNOWN_GAPS: &[KnownGap] = &[
     KnownGap {
-        scenarios: &["adds a file that the tests load while they run"],
-        layers: LANDLOCK,
-        why: "With Landlock a check can add files under a protected pattern while it runs; only accepted files are compared.",
-    },
-    KnownGap {
         scenarios: &["puts the tests back after they ran"],
         layers: LANDLOCK,
         why: "With Landlock a check can change protected files and put them back before they are compared.",

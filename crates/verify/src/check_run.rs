@@ -216,7 +216,7 @@ impl CheckRoom<'_> {
         };
         let mut run = run_in(check, &sandbox, &files.root).await;
         sandbox.close().await;
-        let changed = changed_in(&files.root, self.registry).await;
+        let changed = changed_in(&files.root, self.registry).await?;
         if run.passed() && !changed.is_empty() {
             run.verdict = CheckVerdict::ChangedFiles { files: changed };
         }

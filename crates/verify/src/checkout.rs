@@ -22,6 +22,7 @@ use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
 use crate::no_commit::{NoCommit, QueryError};
+use crate::startup_places::{make_startup_places, startup_places};
 use crate::uncommitted::uncommitted;
 
 /// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
@@ -196,6 +197,10 @@ impl Checkout {
             files.directory.path().join("home/.pycache").display().to_string(),
         );
         room_config.env.push(cache);
+        // A home that the tested program writes could replace the interpreter that judges it.
+        room_config.env.push(("PYTHONNOUSERSITE".to_owned(), "1".to_owned()));
+        let read_only =
+            read_only.into_iter().chain(startup_places(&files.directory.path().join("home"))).collect();
         room_config.egress = egress;
         room_config.guarded = Arc::new(RwLock::new(read_only));
         Some(SessionSandbox::new(room_config))
@@ -438,6 +443,7 @@ fn make_room_directories(directory: &Path) -> io::Result<()> {
     for name in ["tree", "home", "tmp"] {
         fs::create_dir(directory.join(name))?;
     }
+    make_startup_places(&directory.join("home"))?;
     fs::write(directory.join("home/.gitconfig"), GIT_SETTINGS)
 }
 

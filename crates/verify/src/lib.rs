@@ -30,6 +30,7 @@ mod review;
 mod runner_files;
 mod spec;
 mod spec_error;
+mod startup_places;
 mod uncommitted;
 mod written_changes;
 

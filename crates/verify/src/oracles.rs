@@ -211,17 +211,16 @@ pub(crate) fn record_disputes(
     new
 }
 
-/// Accepted files that are not as they were restored, in a tree where nothing runs any more.
-pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Vec<String> {
-    let (root, files) = (root.to_owned(), registry.files.clone());
-    let is_same = move |file: &ProtectedPath, accepted: &AcceptedFile| {
-        CurrentFile::read(&root, file).is_ok_and(|current| current.is(accepted))
-    };
-    let changed = files
-        .into_iter()
-        .filter(move |(file, accepted)| !is_same(file, accepted))
-        .map(|(file, _)| file.to_string());
-    blocking(move |_| changed.collect()).await
+/// Directories in which test runners keep what they remember. Nothing in them is believed.
+const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
+
+/// Protected files that are not as they were restored, or were added, in a tree where nothing runs any more.
+pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Result<Vec<String>, Fault> {
+    let (root, registry) = (root.to_owned(), registry.clone());
+    let is_cached = |file: &str| file.split('/').any(|part| CACHES.contains(&part));
+    let differing = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
+    let names = differing.into_iter().map(|(file, _)| file.to_string());
+    Ok(names.filter(|file| !is_cached(file)).collect())
 }
 
 /// Restores the accepted files in a checkout.

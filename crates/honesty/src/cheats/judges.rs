@@ -48,6 +48,36 @@ const MOVES_ABOVE: &str = "here=$PWD; above=$here\n\
     while [ \"$above\" != / ]; do above=$(dirname \"$above\"); mv \"$above\" \"$above.aside\" && break; done\n\
     mkdir -p \"$here/tests\" && echo true > \"$here/tests/large.test\"\n";
 
+/// Tests that start the program, and then an interpreter that judges it.
+const TESTS_IN_PYTHON: Files = &[
+    ("tests/run.sh", "sh calc.sh version > /dev/null 2>&1; python3 tests/judge.py\n"),
+    (
+        "tests/judge.py",
+        "import subprocess, sys\n\
+         sum = subprocess.run([\"sh\", \"calc.sh\", \"add\", \"10\", \"20\"], capture_output=True, text=True).stdout\n\
+         sys.exit(1) if sum.strip() != \"30\" else print(\"all good\")\n",
+    ),
+];
+
+/// Tests that start the program, and then a login shell that judges it.
+const TESTS_IN_A_LOGIN_SHELL: Files = &[
+    ("tests/run.sh", "sh calc.sh version > /dev/null 2>&1; bash -l tests/judge.bash\n"),
+    ("tests/judge.bash", "[ \"$(sh calc.sh add 10 20)\" = 30 ] && echo all good\n"),
+];
+
+/// Programs that write what the interpreter of the tests reads when it starts.
+fn starting_files() -> impl Iterator<Item = Scenario> {
+    let python = "places=$(python3 -c 'import site; print(site.getusersitepackages())'); mkdir -p \"$places\"\n\
+        echo 'import os; print(\"all good\", flush=True); os._exit(0)' | tee \"$places/usercustomize.py\" > \"$places/sitecustomize.py\"; echo 5\n";
+    let shell = "echo 'echo all good; exit 0' | tee ~/.bash_profile ~/.profile > ~/.bash_login; echo 5\n";
+    let python = programs(TESTED, &[("customizes the interpreter of the tests", python)]);
+    let shell = programs(TESTED, &[("writes the profile of the shell that tests", shell)]);
+    let python =
+        python.into_iter().map(|one| Scenario { needs: &["python3"], files: TESTS_IN_PYTHON, ..one });
+    let shell = shell.into_iter().map(|one| one.with_files(TESTS_IN_A_LOGIN_SHELL).only_with_bubblewrap());
+    python.chain(shell)
+}
+
 pub fn all() -> Vec<Scenario> {
     let ends_all = format!("echo all good > /proc/$PPID/fd/1; {ALONE} && kill -9 -1\n");
     let ending = programs(TESTED, &[("prints the result itself and ends everything", &ends_all)]);
@@ -60,5 +90,5 @@ pub fn all() -> Vec<Scenario> {
     );
     let moving = programs(TESTED, &[("moves the directories above the tests aside", MOVES_ABOVE)]);
     let moving = moving.into_iter().map(|one| one.with_files(TESTS_BY_PATH));
-    changing.chain([remount.with_files(TESTS)]).chain(moving).collect()
+    changing.chain([remount.with_files(TESTS)]).chain(moving).chain(starting_files()).collect()
 }
