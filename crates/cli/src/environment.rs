@@ -12,6 +12,7 @@ use autonoe_store::{CrashPoint, CrashPointError, Project, UserConfig, check_path
 use autonoe_telemetry::TelemetrySettings;
 
 use crate::arguments::ProjectArgs;
+use crate::search_path::WHOLE_PATH;
 
 /// The only variables passed to the commands of an agent. In a sandbox, the room replaces the home directory, the temporary directory
 /// and the proxies.
@@ -92,6 +93,12 @@ impl Environment {
             .iter()
             .filter_map(|name| Some(((*name).to_owned(), variable(name)?)))
             .collect();
+        if let Some(whole) = variable(WHOLE_PATH) {
+            for_children
+                .iter_mut()
+                .filter(|(name, _)| name == "PATH")
+                .for_each(|(_, path)| path.clone_from(&whole));
+        }
         for_children.extend(SET_FOR_CHILDREN.map(|(name, value)| (name.to_owned(), value.to_owned())));
         Ok(Self {
             home,

@@ -28,6 +28,7 @@ mod resolve_backends;
 mod resources;
 mod room_config;
 mod scratch;
+mod search_path;
 mod stop;
 mod system;
 mod unseen_commits;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
     if let Some(code) = helper_exit {
         std::process::exit(code);
     }
+    search_path::leave_project(&args);
     present::report_panics();
     // Before anything else: what follows needs more stack than some shells allow.
     if let Err(fault) = resources::raise_memory_limits() {

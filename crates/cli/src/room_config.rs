@@ -187,6 +187,7 @@ pub fn for_preflight(
     (bounds.home, bounds.temp) = (scratch.to_owned(), scratch.to_owned());
     bounds.records = None;
     let mut env = environment.for_children.clone();
+    use_own_search_path(&mut env, environment);
     env.extend(git_settings(project.root(), sandbox.layer()));
     let egress = Arc::new(EgressRules::default());
     Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::default() })
@@ -205,11 +206,7 @@ pub fn checkout_factory(
     // Not what agents may write: something could be left there for a check to find.
     let readable = [environment.toolchain().read.as_slice(), &user.sandbox.read].concat();
     check_room.bounds.read = readable.iter().filter_map(|path| path.canonicalize().ok()).collect();
-    // A relative entry would lead into the checkout.
-    for (_, path) in check_room.env.iter_mut().filter(|(name, _)| name == "PATH") {
-        let absolute: Vec<&str> = path.split(':').filter(|entry| entry.starts_with('/')).collect();
-        *path = absolute.join(":");
-    }
+    use_own_search_path(&mut check_room.env, environment);
     // Checks have a home of their own with settings for git.
     check_room.env.retain(|(name, _)| !name.starts_with("GIT_CONFIG_"));
     check_room.bounds.shown_at = None;
@@ -222,6 +219,16 @@ pub fn checkout_factory(
         hub: place.hub_objects(),
         repository: Repository::around(project.root()).directories.into_iter().next(),
         network: user.checks.network.then(|| Arc::clone(&room_config.egress)),
+    }
+}
+
+/// For rooms in which we start programs ourselves: without directories of the project, where agents could have written them, and without
+/// relative entries, which would lead into a checkout.
+fn use_own_search_path(env: &mut [(String, String)], environment: &Environment) {
+    let own = environment.path.to_string_lossy();
+    let absolute: Vec<&str> = own.split(':').filter(|entry| entry.starts_with('/')).collect();
+    for (_, path) in env.iter_mut().filter(|(name, _)| name == "PATH") {
+        *path = absolute.join(":");
     }
 }
 
@@ -267,6 +274,7 @@ pub fn of_checkout(
 ) -> RoomConfig {
     let policy = PolicyOptions::new(Mode::Run, project.root());
     let mut env = environment.for_children.clone();
+    use_own_search_path(&mut env, environment);
     env.extend(git_settings(project.root(), room_config.sandbox.layer()));
     RoomConfig { bounds: bounds(project, environment, user, &policy), env, ..room_config.clone() }
 }

@@ -1,11 +1,14 @@
 //! Where the agents of a run work: in the user's checkout, or in a workspace of their own.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use autonoe_sandbox::{Repository, RoomConfig};
-use autonoe_store::Project;
+use autonoe_store::{CheckRegistry, Project};
 use autonoe_verify::HubObjects;
-use autonoe_workspace::{Hub, HubLayout, SiteOptions};
+use autonoe_workspace::{Hub, HubLayout, ListProtected, SiteOptions, UsersMachine};
+
+use crate::environment::Environment;
 
 /// Where the agents of a run work.
 #[derive(Debug, Clone)]
@@ -65,13 +68,23 @@ impl WorkPlace {
         project: &Project,
         room_config: &RoomConfig,
         identity: [&str; 2],
-        home: Option<&Path>,
+        environment: &Environment,
     ) -> Option<Hub> {
         let layout = self.hub.clone()?;
         let mut room_config = room_config.clone();
         let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].map(str::to_owned);
         room_config.env.extend(names.into_iter().zip(identity.map(str::to_owned)));
-        let home = home.and_then(|home| home.canonicalize().ok());
-        Some(Hub::new(project.root().to_owned(), layout, room_config, home))
+        let owned = project.clone();
+        let list_protected = move || {
+            let files = CheckRegistry::load(&owned)?.files.into_keys();
+            Ok(files.map(|file| file.at(owned.root())).collect())
+        };
+        let path = environment.for_children.iter().filter(|(name, _)| name == "PATH");
+        let users = UsersMachine {
+            home: environment.home.as_deref().and_then(|home| home.canonicalize().ok()),
+            search_path: path.flat_map(|(_, path)| path.split(':')).map(PathBuf::from).collect(),
+            list_protected: Some(ListProtected(Arc::new(list_protected))),
+        };
+        Some(Hub::new(project.root().to_owned(), layout, room_config, users))
     }
 }

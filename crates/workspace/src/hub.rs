@@ -3,9 +3,12 @@
 //! Its own objects come from workspaces, where agents can forge anything, so each of them is checked: a pack of what the branch
 //! reaches is made in one room, indexed and checked in another, and only then moved into the hub.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::fs::{self, DirEntry, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::hub_refs;
@@ -51,7 +54,26 @@ pub struct Hub {
     pub(crate) layout: HubLayout,
     /// Sandbox, environment and readable paths of the rooms for git.
     pub(crate) room_config: RoomConfig,
-    home: Option<PathBuf>,
+    pub users: UsersMachine,
+}
+
+/// What decides on the user's machine which files must not land by themselves.
+#[derive(Debug, Clone, Default)]
+pub struct UsersMachine {
+    /// The home directory, which must not get into a workspace by accident either.
+    pub home: Option<PathBuf>,
+    pub search_path: Vec<PathBuf>,
+    pub list_protected: Option<ListProtected>,
+}
+
+/// Lists the files by which checks judge now, with absolute paths in the user's project.
+#[derive(Clone)]
+pub struct ListProtected(pub Arc<dyn Fn() -> Result<HashSet<PathBuf>, Fault> + Send + Sync>);
+
+impl fmt::Debug for ListProtected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ListProtected")
+    }
 }
 
 /// What [`Hub::fetch`] brought.
@@ -63,9 +85,8 @@ pub struct Fetched {
 }
 
 impl Hub {
-    /// `home` is the user's home directory, which must not get into a workspace by accident.
-    pub fn new(root: PathBuf, layout: HubLayout, room_config: RoomConfig, home: Option<PathBuf>) -> Self {
-        Self { root, layout, room_config, home }
+    pub fn new(root: PathBuf, layout: HubLayout, room_config: RoomConfig, users: UsersMachine) -> Self {
+        Self { root, layout, room_config, users }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -73,11 +94,11 @@ impl Hub {
     }
 
     pub(crate) fn home(&self) -> Option<&Path> {
-        self.home.as_deref()
+        self.users.home.as_deref()
     }
 
     pub(crate) fn contains_home(&self, directory: &Path) -> bool {
-        self.home.as_ref().is_some_and(|home| home.starts_with(directory))
+        self.users.home.as_ref().is_some_and(|home| home.starts_with(directory))
     }
 
     pub(crate) fn repository(&self) -> Repository {

@@ -122,11 +122,13 @@ pub enum LandingTarget {
     Branch(String),
 }
 
-/// Whether the user agrees to files that act on the machine by themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SelfActingFiles {
-    Refused,
-    Accepted,
+/// What the user agrees to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LandingConsent {
+    /// Files that act on the machine by themselves.
+    pub self_acting: bool,
+    /// Changes to files by which checks judge.
+    pub protected: bool,
 }
 
 impl Hub {
@@ -138,11 +140,11 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
         target: &LandingTarget,
-        acting: SelfActingFiles,
+        consent: LandingConsent,
     ) -> Result<Landing, Fault> {
         let _turn = self.landing_turn().await?;
         let attempt = LandingAttempt::begin(self, commit, from)?;
-        let landing = attempt.land(workspace, target, acting).await;
+        let landing = attempt.land(workspace, target, consent).await;
         attempt.room.close().await;
         landing
     }
@@ -238,12 +240,12 @@ impl<'a> LandingAttempt<'a> {
         &self,
         workspace: &Workspace,
         target: &LandingTarget,
-        acting: SelfActingFiles,
+        consent: LandingConsent,
     ) -> Result<Landing, Fault> {
         self.copy_objects().await?;
         let changed = self.changed_files().await?;
         let landed = match target {
-            LandingTarget::CheckedOut => self.try_to_land(&changed, acting).await,
+            LandingTarget::CheckedOut => self.try_to_land(&changed, consent).await,
             LandingTarget::Branch(branch) => self.forward_branch(branch).await,
         };
         match landed {
@@ -264,12 +266,12 @@ impl<'a> LandingAttempt<'a> {
     async fn try_to_land(
         &self,
         changed: &[ChangedFile],
-        acting: SelfActingFiles,
+        consent: LandingConsent,
     ) -> Result<String, LandingError> {
         let branch = self.checked_out_branch().await?;
         self.check_ancestor().await?;
         self.check_user(changed).await?;
-        self.check_files(changed, acting).await?;
+        self.check_files(changed, consent).await?;
         match self.fast_forward(&branch).await {
             Err(LandingError::Refused(LandingRefusal::Files(why))) => {
                 match self.fast_forward_with_same_changes(&branch, changed).await? {

@@ -7,6 +7,9 @@ use autonoe_core::fault::Fault;
 /// How the reason begins for files that need the user's word.
 pub const SELF_ACTING: &str = "programs on your machine would act on these files by themselves";
 
+/// How the reason begins for files by which checks judge.
+pub const PROTECTED: &str = "they change files that your checks judge by";
+
 /// Why the user's branch was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingRefusal {
@@ -20,6 +23,8 @@ pub enum LandingRefusal {
     Diverged,
     /// Files that act on the user's machine by themselves have changed.
     SelfActing(Vec<String>),
+    /// Files by which checks judge have changed.
+    Protected(Vec<String>),
     /// Repositories within the repository, of which only the name is committed.
     Gitlinks(Vec<String>),
     /// The user is in the middle of a merge or the like; this file of `.git` shows it.
@@ -48,6 +53,7 @@ impl fmt::Display for LandingRefusal {
             Self::SelfActing(files) => {
                 write!(f, "{SELF_ACTING}: {}", files.join(", "))
             }
+            Self::Protected(files) => write!(f, "{PROTECTED}: {}", files.join(", ")),
             Self::Gitlinks(paths) => {
                 write!(
                     f,

@@ -2,10 +2,11 @@
 //! because of their names, or because a link or the user's own settings lead to them; and repositories within the repository.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::changed_file::ChangedFile;
-use crate::landing::{LandingAttempt, SelfActingFiles};
+use crate::hub::ListProtected;
+use crate::landing::{LandingAttempt, LandingConsent};
 use crate::landing_error::{LandingError, LandingRefusal};
 use crate::named_paths::{NamedPaths, is_in};
 use crate::project_files::{NOTE, SPEC};
@@ -71,14 +72,17 @@ impl LandingAttempt<'_> {
     pub(crate) async fn check_files(
         &self,
         changed: &[ChangedFile],
-        acting: SelfActingFiles,
+        consent: LandingConsent,
     ) -> Result<(), LandingError> {
         let links = changed.iter().filter(|file| file.mode == GITLINK);
         let links: Vec<_> = links.map(|file| file.path.clone()).collect();
         if !links.is_empty() {
             return Err(LandingRefusal::Gitlinks(links).into());
         }
-        if acting == SelfActingFiles::Accepted {
+        if !consent.protected {
+            self.check_protected(changed)?;
+        }
+        if consent.self_acting {
             return Ok(());
         }
         let places = self.acting_places().await?;
@@ -89,7 +93,8 @@ impl LandingAttempt<'_> {
                 Some(".gitignore") => ignores_less(&self.run(LINES, &[path]).await?.stdout),
                 _ => false,
             };
-            if acts_by_itself(path) || is_users_own(path) || places.contains(path, mode) || by_content {
+            let is_acting = acts_by_itself(path) || is_users_own(path) || places.contains(path, mode);
+            if is_acting || by_content || self.shadows_a_program(path) {
                 found.push(path.clone());
             }
         }
@@ -103,6 +108,24 @@ impl LandingAttempt<'_> {
             true => Ok(()),
             false => Err(LandingRefusal::SelfActing(found).into()),
         }
+    }
+
+    /// Refuses changes to files by which checks judge: only the user says how the work is judged.
+    fn check_protected(&self, changed: &[ChangedFile]) -> Result<(), LandingError> {
+        let Some(ListProtected(list)) = &self.hub.users.list_protected else { return Ok(()) };
+        let protected = list()?;
+        let is_protected = |file: &&ChangedFile| protected.contains(&self.from.top.join(&file.path));
+        let files: Vec<_> = changed.iter().filter(is_protected).map(|file| file.path.clone()).collect();
+        match files.is_empty() {
+            true => Ok(()),
+            false => Err(LandingRefusal::Protected(files).into()),
+        }
+    }
+
+    /// Whether a file would come before, or instead of, another program of its name on the user's search path.
+    fn shadows_a_program(&self, path: &str) -> bool {
+        let search_path = self.hub.users.search_path.iter().map(PathBuf::as_path);
+        shadows(Path::new(path), &self.from.top, search_path)
     }
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
@@ -181,9 +204,26 @@ fn within(link: &str, target: &str) -> Option<String> {
     (!target.starts_with('/') && !parts.is_empty()).then(|| parts.join("/"))
 }
 
+/// An entry that is not absolute leads from wherever the user stands.
+fn shadows<'a>(path: &Path, top: &Path, search_path: impl Iterator<Item = &'a Path>) -> bool {
+    let file = top.join(path);
+    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
+        return false;
+    };
+    let (outside, inside): (Vec<_>, Vec<_>) =
+        search_path.partition(|entry| entry.is_absolute() && !entry.starts_with(top));
+    let is_on_path = |entry: &Path| match entry.strip_prefix(".").unwrap_or(entry) {
+        entry if entry.is_absolute() => entry == directory,
+        entry => directory.ends_with(entry),
+    };
+    inside.into_iter().any(is_on_path) && outside.into_iter().any(|entry| entry.join(name).exists())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{ignores_less, within};
+    use std::path::Path;
+
+    use super::{ignores_less, shadows, within};
 
     #[test]
     fn a_gitignore_may_only_grow() {
@@ -205,6 +245,23 @@ mod tests {
             (".vscode", "/etc", None),
         ] {
             assert_eq!(within(link, target).as_deref(), place, "{link} {target}");
+        }
+    }
+
+    #[test]
+    fn a_program_on_the_search_path_is_shadowed_only_by_its_name() {
+        let top = Path::new("/project");
+        let path = ["tools", "./scripts", "/project/.venv/bin", "/usr/bin", "/bin"].map(Path::new);
+        for (file, expected) in [
+            (".venv/bin/sh", true),
+            (".venv/bin/our-own", false),
+            ("tools/sh", true),
+            ("deep/tools/sh", true),
+            ("scripts/sh", true),
+            ("src/sh", false),
+            ("sh", false),
+        ] {
+            assert_eq!(shadows(Path::new(file), top, path.into_iter()), expected, "{file}");
         }
     }
 }

@@ -17,7 +17,10 @@ pub struct LandingPlan<'a> {
 #[async_trait]
 impl Plan for LandingPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
-        self.inner.next(so_far).await
+        let action = self.inner.next(so_far).await?;
+        // It may have looked at what had passed.
+        self.site.lower(self.inner.report().tally())?;
+        Ok(action)
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {

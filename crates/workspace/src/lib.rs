@@ -36,10 +36,10 @@ mod workspace_preparation;
 
 pub use checked_part::CheckedPart;
 pub use first_commit::Beginning;
-pub use hub::{Fetched, Hub};
+pub use hub::{Fetched, Hub, ListProtected, UsersMachine};
 pub use hub_layout::{HubLayout, RunTip};
-pub use landing::{Landing, LandingTarget, SelfActingFiles};
-pub use landing_error::{LandingRefusal, SELF_ACTING};
+pub use landing::{Landing, LandingConsent, LandingTarget};
+pub use landing_error::{LandingRefusal, PROTECTED, SELF_ACTING};
 pub use landing_plan::LandingPlan;
 pub use named_paths::files_run_by_hooks;
 pub use project_revision::ProjectRevision;

@@ -13,7 +13,7 @@ use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub, UNUSABLE};
 use crate::hub_layout::WORKSPACE;
-use crate::landing::{Landing, LandingTarget, SelfActingFiles};
+use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
 use crate::leftovers::Leftovers;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
@@ -239,6 +239,25 @@ impl WorkspaceSite {
         self.checked.set(self.hub.last_fetched(&self.workspace));
     }
 
+    /// What had passed may have failed since: it can then land once more.
+    pub(crate) fn lower(&mut self, tally: Tally) -> Result<(), Fault> {
+        let (passed, verified) = self.landed;
+        let lower = (passed.min(tally.passed), verified.min(tally.verified));
+        if lower == self.landed || self.options.is_throwaway {
+            return Ok(());
+        }
+        self.landed = lower;
+        self.record_landed()
+    }
+
+    fn record_landed(&self) -> Result<(), Fault> {
+        // An agent in a slot has no deliverables.
+        match self.options.slot {
+            None => self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error)),
+            Some(_) => Ok(()),
+        }
+    }
+
     /// Saves what a session has done, and lands it if it is time.
     pub async fn session_ended(&mut self, number: u32, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
@@ -355,10 +374,7 @@ impl WorkspaceSite {
                 }
                 self.landed = (tally.passed, tally.verified);
                 self.last_landed = Some(commit.clone());
-                // An agent in a slot has no deliverables.
-                if self.options.slot.is_none() {
-                    self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error))?;
-                }
+                self.record_landed()?;
                 self.last_refusal = None;
                 Ok(Some(SiteEvent::Landed { branch, commit, ci_files, hook_files }))
             }
@@ -370,8 +386,8 @@ impl WorkspaceSite {
     }
 
     async fn try_landing(&self, commit: &str) -> Result<Landing, Fault> {
-        let (target, acting) = (&self.options.target, SelfActingFiles::Refused);
-        self.hub.land(&self.workspace, commit, &self.from, target, acting).await
+        let (target, consent) = (&self.options.target, LandingConsent::default());
+        self.hub.land(&self.workspace, commit, &self.from, target, consent).await
     }
 
     fn has_landed(&self, commit: &String) -> bool {

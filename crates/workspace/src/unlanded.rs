@@ -5,7 +5,7 @@ use autonoe_core::fault::Fault;
 use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
 use crate::hub_layout::{RunTip, WORKSPACE};
-use crate::landing::{Landing, LandingTarget, SelfActingFiles};
+use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::project_revision::ProjectRevision;
 
 /// The commits after `$2`, or all, up to `$3`, and the changes in them; in the repository `$1`.
@@ -90,11 +90,11 @@ impl Hub {
     pub async fn land_unlanded(
         &self,
         unlanded: &Unlanded,
-        acting: SelfActingFiles,
+        consent: LandingConsent,
     ) -> Result<Landing, Fault> {
         let Unlanded { branch, commit, from } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
-        self.land(&workspace, commit, from, &LandingTarget::CheckedOut, acting).await
+        self.land(&workspace, commit, from, &LandingTarget::CheckedOut, consent).await
     }
 
     /// The commits and their changes, as git prints them.

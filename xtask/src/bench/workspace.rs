@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Instant;
 
-use autonoe_workspace::{Hub, HubLayout, Landing, LandingTarget, SelfActingFiles};
+use autonoe_workspace::{Hub, HubLayout, Landing, LandingConsent, LandingTarget, UsersMachine};
 
 use super::checkout::{fill, git, room_config};
 use super::project::BenchProject;
@@ -45,7 +45,7 @@ async fn times(autonoe: &Path) -> Result<Vec<BenchRow>> {
             project.root().canonicalize()?,
             HubLayout::new(state.join(format!("hub-{round}"))),
             room_config.clone(),
-            None,
+            UsersMachine::default(),
         );
         let start = Instant::now();
         let mut revision = hub.update().await?;
@@ -69,7 +69,7 @@ async fn times(autonoe: &Path) -> Result<Vec<BenchRow>> {
         let start = Instant::now();
         let target = &LandingTarget::CheckedOut;
         let landing =
-            hub.land(&workspace, &fetched.commit, &revision, target, SelfActingFiles::Refused).await?;
+            hub.land(&workspace, &fetched.commit, &revision, target, LandingConsent::default()).await?;
         landed.add(start.elapsed());
         if !matches!(landing, Landing::Landed { .. }) {
             return Err(format!("It did not land: {landing:?}").into());
@@ -106,7 +106,7 @@ async fn disk(autonoe: &Path) -> Result<BenchRow> {
     fs::create_dir_all(&state)?;
     let room_config = room_config(autonoe, &state).await?;
     let layout = HubLayout::in_state(&state);
-    let hub = Hub::new(project.root().canonicalize()?, layout, room_config, None);
+    let hub = Hub::new(project.root().canonicalize()?, layout, room_config, UsersMachine::default());
     let revision = hub.update().await?;
     let (workspace, _) = hub.workspace("1", "autonoe/1", &revision).await?;
     let checkout = own_bytes(&workspace.tree())?;

@@ -5,7 +5,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::escape_controls;
 use autonoe_store::{LockHolder, ProjectUse};
-use autonoe_workspace::{Landing, SelfActingFiles};
+use autonoe_workspace::{Landing, LandingConsent};
 use clap::Args;
 
 use crate::arguments::ProjectArgs;
@@ -34,6 +34,10 @@ pub struct LandArgs {
     /// Also land files that programs on your machine act on by themselves, such as .envrc or .vscode
     #[arg(long)]
     accept_self_acting: bool,
+
+    /// Also land changes to files that your checks judge by; `autonoe checks` then asks which version counts
+    #[arg(long)]
+    accept_protected: bool,
 }
 
 /// Show the commits of the last run that have not landed, and their changes
@@ -65,9 +69,9 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
             present::print(NOTHING_CHECKED);
             return Ok(exit::DONE);
         };
-        let acting =
-            if args.accept_self_acting { SelfActingFiles::Accepted } else { SelfActingFiles::Refused };
-        let (why, branch, ci_files, hook_files) = match hub.land_unlanded(&unlanded, acting).await? {
+        let consent =
+            LandingConsent { self_acting: args.accept_self_acting, protected: args.accept_protected };
+        let (why, branch, ci_files, hook_files) = match hub.land_unlanded(&unlanded, consent).await? {
             Landing::Landed { branch, ci_files, hook_files } => (None, branch, ci_files, hook_files),
             Landing::Apart { branch, why } => (Some(why), branch, Vec::new(), Vec::new()),
         };

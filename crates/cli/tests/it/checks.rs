@@ -376,3 +376,41 @@ fn codex_reviews_the_native_agents_work() {
     let by = &status["deliverables"][0]["review"]["by"];
     assert!(by.as_str().is_some_and(|by| by.starts_with("codex:")), "{by}");
 }
+
+#[test]
+fn a_forged_test_does_not_land_without_the_users_word() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project.write("SPEC.md", "# Spec\n\n```check A protect=tests/**\n$ sh tests/a.sh\n```\n\n```check B\n$ cat b.txt\nbuilt\n```\n");
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("tests/a.sh", "test -f a.txt\n")]);
+    // It goes around the read-only file, through git alone.
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [
+            { tool = "Bash", input = { command = "git update-index --cacheinfo 100644,$(echo true | git hash-object -w --stdin),tests/a.sh && echo built > b.txt && git add b.txt && git commit -qm B && git show --stat" } },
+          ]
+          [[conversation.turn]]
+          expect = "tests/a.sh"
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "passed" } }]
+          [[conversation.turn]]
+          expect = "verified"
+          text = "done"
+        "#,
+    ));
+    let run = project.run(&model, &["run", "-n", "1"]);
+    let landing = run.of_type("landing").last().expect("a landing").clone();
+    assert_eq!(landing["why"], "they change files that your checks judge by: tests/a.sh", "{}", run.stderr);
+    assert_eq!(project.read("tests/a.sh"), "test -f a.txt\n");
+
+    let land = |option: &[&str]| {
+        let output =
+            project.autonoe(None).args(["land", "--checked"]).args(option).output().expect("started");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, said) = land(&[]);
+    assert!(code == Some(7) && said.contains("`autonoe land --accept-protected` lands them"), "{said}");
+    let (code, said) = land(&["--accept-protected"]);
+    assert!(code == Some(0) && said.contains("[LANDED]"), "{said}");
+    assert_eq!(project.read("tests/a.sh"), "true\n");
+}

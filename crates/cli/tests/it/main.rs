@@ -50,6 +50,7 @@ mod quota;
 mod replay;
 mod report;
 mod sandbox;
+mod search_path;
 mod special_files;
 mod steering;
 mod structured_answers;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use autonoe_sandbox::{Bounds, RoomConfig, Sandbox};
 use autonoe_test_kit::{PATH, TestDirectory, example};
 use autonoe_workspace::{
-    Hub, HubLayout, Landing, LandingTarget, ProjectRevision, SelfActingFiles, Workspace,
+    Hub, HubLayout, Landing, LandingConsent, LandingTarget, ProjectRevision, UsersMachine, Workspace,
 };
 
 pub struct HubFixture {
@@ -49,7 +49,7 @@ impl HubFixture {
         };
         let root = directory.path(part).canonicalize().unwrap();
         let layout = HubLayout::in_state(&state.canonicalize().unwrap());
-        let hub = Hub::new(root, layout, room_config, None);
+        let hub = Hub::new(root, layout, room_config, UsersMachine::default());
         Self { directory, hub }
     }
 
@@ -81,8 +81,8 @@ impl HubFixture {
         target: &LandingTarget,
     ) -> Landing {
         let fetched = self.hub.fetch(workspace).await.unwrap();
-        let acting = SelfActingFiles::Refused;
-        self.hub.land(workspace, &fetched.commit, from, target, acting).await.unwrap()
+        let consent = LandingConsent::default();
+        self.hub.land(workspace, &fetched.commit, from, target, consent).await.unwrap()
     }
 
     pub fn hub_git(&self, args: &[&str]) -> String {

@@ -1,12 +1,14 @@
 //! Commits come to the user's branch only if nothing of the user's is in the way.
 
 use std::fs;
+use std::sync::Arc;
 
 use autonoe_core::event::HookFile;
 use autonoe_core::status::Tally;
 use autonoe_test_kit::TestDirectory;
 use autonoe_workspace::{
-    LandWhen, Landing, LandingRefusal, LandingTarget, SiteEvent, SiteOptions, Start, WorkspaceSite,
+    LandWhen, Landing, LandingConsent, LandingRefusal, LandingTarget, ListProtected, SiteEvent, SiteOptions,
+    Start, WorkspaceSite,
 };
 
 use crate::fixture::HubFixture;
@@ -175,6 +177,25 @@ async fn a_file_that_acts_by_itself_does_not_hide_among_many() {
     fixture.work(&workspace, &[("zzz/.envrc", "x")]);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["zzz/.envrc".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_checks_judge_by_changes_only_with_the_users_word() {
+    let mut fixture = HubFixture::new().await;
+    fixture.commit(&[("tests/a.test", "exit 1\n"), ("tests/b.test", "exit 1\n")]);
+    let protected = fixture.path("tests/a.test").canonicalize().unwrap();
+    let list = ListProtected(Arc::new(move || Ok([protected.clone()].into())));
+    fixture.hub.users.list_protected = Some(list);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("tests/a.test", "exit 0\n"), ("tests/b.test", "exit 0\n")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::Protected(vec!["tests/a.test".to_owned()]));
+
+    let commit = fixture.hub.fetch(&workspace).await.unwrap().commit;
+    let consent = LandingConsent { protected: true, ..LandingConsent::default() };
+    let target = LandingTarget::CheckedOut;
+    let landing = fixture.hub.land(&workspace, &commit, &revision, &target, consent).await.unwrap();
+    assert!(matches!(landing, Landing::Landed { .. }), "{landing:?}");
 }
 
 #[tokio::test]
