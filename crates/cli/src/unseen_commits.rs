@@ -1,4 +1,4 @@
-//! Commits of the last run that no check has seen, although something is verified.
+//! Commits that no check has seen, although something is verified: of the last run, and on the user's branch.
 
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::DeliverableStatus;
@@ -65,6 +65,12 @@ impl UnseenCommits {
         let checked = checked.unwrap_or_default();
         format!("Branch {} has {commits}{checked} that no check has seen; {advice}", self.branch)
     }
+}
+
+/// The last commit on the user's branch, if something is verified, but nothing on that commit. Whoever made it: the user, or an agent.
+pub fn unseen_head(project: &Project, status: &ProjectStatus) -> Option<String> {
+    let verified = verified_commits(status);
+    last_commit(project.root()).filter(|head| !verified.is_empty() && !verified.contains(head))
 }
 
 /// The commits on which something was verified that still counts.

@@ -1,6 +1,7 @@
 //! The checks of a project, and the word for the state of one, for every command that shows them.
 
-use autonoe_core::check::Check;
+use autonoe_core::check::{Check, CheckOrigin};
+use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::Fault;
 use autonoe_store::{CheckRegistry, CheckState, Project};
 use autonoe_verify::{all_checks, check_key, written_checks};
@@ -23,4 +24,21 @@ pub fn check_state(check: &Check, book: &CheckRegistry) -> &'static str {
             CheckState::Accepted => "accepted",
         },
     }
+}
+
+/// Whether an agent, not the user, said which criteria the check covers.
+pub fn says_builder(check: &Check, book: &CheckRegistry) -> bool {
+    book.assigned.contains_key(&check.name) || check.origin == CheckOrigin::Proposed
+}
+
+/// Checks that name criteria which the deliverable does not have, each with the first such number.
+pub fn beyond_criteria<'a>(
+    deliverable: &'a Deliverable,
+    checks: &'a [&Check],
+) -> impl Iterator<Item = (&'a Check, usize)> {
+    let count = deliverable.acceptance_criteria.len();
+    checks.iter().filter_map(move |check| {
+        let beyond = check.criteria.iter().find(|number| **number == 0 || **number > count)?;
+        Some((*check, *beyond))
+    })
 }

@@ -5,7 +5,7 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
 use autonoe_verify::{CheckEvidence, Evidence, coverage};
 
-use crate::checks::check_state;
+use crate::checks::{check_state, says_builder};
 use crate::document::{
     CodeBlock, CodeKind, ReportBlock, ReportLine, ReportSpan, Tone, badge, code, paragraph, section, text,
 };
@@ -16,7 +16,7 @@ pub(crate) fn deliverable(item: &Deliverable, facts: &RunFacts) -> ReportBlock {
     let evidence = facts.evidence.get(&item.id);
     let own = facts.checks_of(Some(&item.id));
     let mut blocks = vec![ReportBlock::KeyValues(summary(item, evidence))];
-    blocks.extend([paragraph("Acceptance criteria:"), criteria(item, &own)]);
+    blocks.extend([paragraph("Acceptance criteria:"), criteria(item, &own, facts)]);
     match evidence {
         // The checks as they were run are what counts, not their current definition.
         Some(evidence) => {
@@ -127,13 +127,21 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
     list
 }
 
-fn criteria(item: &Deliverable, checks: &[Check]) -> ReportBlock {
+fn criteria(item: &Deliverable, checks: &[Check], facts: &RunFacts) -> ReportBlock {
     let lines = coverage(item, &checks.iter().collect::<Vec<_>>()).into_iter().map(|criterion| {
         let mut line = vec![text(format!("{} ", criterion.text))];
-        match criterion.checks.is_empty() {
+        let covering: Vec<&Check> =
+            checks.iter().filter(|check| criterion.checks.contains(&check.name)).collect();
+        let says_builder =
+            !covering.is_empty() && covering.iter().all(|check| says_builder(check, &facts.book));
+        match covering.is_empty() {
             true => line.push(badge(Tone::Open, "no check")),
             false => {
-                line.push(text("(checked by "));
+                line.push(text(if says_builder {
+                    "(checked, says the builder, by "
+                } else {
+                    "(checked by "
+                }));
                 line.extend(comma_separated(criterion.checks));
                 line.push(text(")"));
             }
@@ -199,7 +207,10 @@ fn about(check: &Check, facts: &RunFacts) -> Vec<(&'static str, ReportLine)> {
     let numbers: Vec<String> = check.criteria.iter().map(usize::to_string).collect();
     list.push(match numbers.is_empty() {
         true => ("Covers", vec![text("the deliverable as a whole")]),
-        false => ("Covers", vec![text(format!("criterion {}", numbers.join(", ")))]),
+        false => {
+            let by = if says_builder(check, &facts.book) { ", says the builder" } else { "" };
+            ("Covers", vec![text(format!("criterion {}{by}", numbers.join(", ")))])
+        }
     });
     if !check.output.is_empty() {
         list.push(("Expected output", comma_separated(check.output.clone())));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use autonoe_core::check::{Assurance, Check, CheckOrigin};
+use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
@@ -11,7 +11,7 @@ use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
-use autonoe_report::{assurance, check_state, cost, one_line, project_checks};
+use autonoe_report::{assurance, beyond_criteria, check_state, cost, one_line, project_checks, says_builder};
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
 use autonoe_store::{CheckRegistry, ControlDirectory, LockStatus, Project, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
@@ -23,7 +23,7 @@ use crate::arguments::ProjectArgs;
 use crate::engine::{DeliverableCost, cost_by_deliverable, planned_spec};
 use crate::environment::Environment;
 use crate::present::{self, local_time, short, status_tag};
-use crate::unseen_commits::UnseenCommits;
+use crate::unseen_commits::{UnseenCommits, unseen_head};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -62,6 +62,8 @@ struct StatusFacts {
     is_old_plan: bool,
     costs: BTreeMap<String, DeliverableCost>,
     unseen: Option<UnseenCommits>,
+    /// The user's last commit, if nothing was verified on it.
+    unseen_head: Option<String>,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -125,6 +127,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     // While agents work, there always are some.
     let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
     let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));
+    let unseen_head = quiet.and_then(|status| unseen_head(project, status));
     Ok(StatusFacts {
         status,
         disowned,
@@ -140,6 +143,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         is_old_plan,
         costs,
         unseen,
+        unseen_head,
     })
 }
 
@@ -184,7 +188,14 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
             text.push_str(&format!("\n{}\n", assurance(tally)));
-            text.extend(facts.unseen.as_ref().map(|unseen| format!("{}\n", unseen.sentence())));
+            match (&facts.unseen, &facts.unseen_head) {
+                (Some(unseen), _) => text.push_str(&format!("{}\n", unseen.sentence())),
+                (None, Some(head)) => text.push_str(&format!(
+                    "Your last commit, {}, came after the last check; the next `autonoe run` checks it\n",
+                    short(head)
+                )),
+                (None, None) => {}
+            }
             for id in &facts.disowned {
                 text.push_str(&format!(
                     "{}: it was verified elsewhere, or its evidence was edited: claimed until a run verifies it here\n",
@@ -275,12 +286,6 @@ fn cost_note(DeliverableCost { usd, sessions }: &DeliverableCost) -> String {
     format!("  {} in {sessions} session(s)", cost(*usd))
 }
 
-/// Whether an agent, not the user, said which criteria the check covers.
-fn says_builder(checks: &[&Check], name: &str, book: &CheckRegistry) -> bool {
-    let check = checks.iter().find(|check| check.name == name);
-    book.assigned.contains_key(name) || check.is_some_and(|check| check.origin == CheckOrigin::Proposed)
-}
-
 /// The criteria of a deliverable with the checks that cover them; empty if the project has no checks.
 fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
     if facts.checks.is_empty() {
@@ -289,16 +294,18 @@ fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
     let own = checks_of(&facts.checks, &item.id);
     let mut text = String::new();
     for (index, criterion) in coverage(item, &own).into_iter().enumerate() {
-        let names: Vec<String> = criterion
-            .checks
-            .iter()
-            .map(|name| match says_builder(&own, name, &facts.book) {
-                true => format!("{name} (says the builder)"),
-                false => name.clone(),
-            })
-            .collect();
+        let name = |check: &&Check| match says_builder(check, &facts.book) {
+            true => format!("{} (says the builder)", check.name),
+            false => check.name.clone(),
+        };
+        let covering = own.iter().filter(|check| criterion.checks.contains(&check.name));
+        let names: Vec<String> = covering.map(name).collect();
         let by = if names.is_empty() { "no check".to_owned() } else { names.join(", ") };
         let line = format!("{}. {}: {by}", index + 1, criterion.text);
+        text.push_str(&format!("            {}\n", one_line(&line)));
+    }
+    for (check, criterion) in beyond_criteria(item, &own) {
+        let line = format!("{} names criterion {criterion}, which is not there", check.name);
         text.push_str(&format!("            {}\n", one_line(&line)));
     }
     let whole = own.iter().filter(|check| check.criteria.is_empty());
@@ -310,7 +317,9 @@ fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
 }
 
 fn last_outcome(run: &RunRow) -> &str {
-    run.report.as_ref().map_or("ended unexpectedly; `autonoe run` resumes it", |report| report.outcome.name())
+    run.report
+        .as_ref()
+        .map_or("ended unexpectedly; `autonoe run` resumes it", |report| report.outcome.shown_name())
 }
 
 fn as_json(facts: &StatusFacts) -> Value {
@@ -340,6 +349,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "spec_changed": facts.is_old_plan,
         "verified_elsewhere": facts.disowned,
         "unseen_commits": facts.unseen,
+        "unseen_head": facts.unseen_head,
         "failing_checks": facts.book.failing,
         "changed_checks": facts.book.changed,
     })

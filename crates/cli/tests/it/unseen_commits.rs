@@ -91,3 +91,36 @@ fn after_a_kill_only_what_was_checked_is_there_to_land() {
     assert!(landed.contains("[LANDED]") && !landed.contains("No check"), "{landed}");
     assert_eq!(project.read("a.txt"), "built\n");
 }
+
+#[test]
+fn status_says_when_the_users_branch_went_on_after_the_last_check() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ cat a.txt\nbuilt\n```\n");
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm built" } }]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
+    assert!(!command(&project, &["status"], 0).contains("last check"), "it was verified on that commit");
+    project.commit(&[("a.txt", "broken\n")]);
+    let status = command(&project, &["status"], 0);
+    let head = project.git(&["rev-parse", "main"]);
+    let sentence = format!("Your last commit, {}, came after the last check", &head[..10]);
+    assert!(status.contains(&sentence), "{status}");
+    let json: serde_json::Value =
+        serde_json::from_str(&command(&project, &["status", "--json"], 0)).expect("JSON");
+    assert_eq!(json["unseen_head"], head.as_str());
+    // The next run checks it, and what is built anew lands again.
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("all_passed", 0);
+    assert!(run.stderr.contains("[FAILED] a of A"), "{}", run.stderr);
+    assert_eq!(project.read("a.txt"), "built\n", "{}", run.stderr);
+}
