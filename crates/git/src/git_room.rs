@@ -96,9 +96,12 @@ impl GitRoom {
         }
         let path = |name: &str| directory.path().join(name);
         let mut config = usual.clone();
+        let (read, write): (Vec<_>, Vec<_>) = (read.into_iter().collect(), write.into_iter().collect());
         config.bounds = Bounds {
+            // A repository may have committed files of such names. To git they would seem to be gone.
+            unmasked: [read.as_slice(), &write].concat(),
             read: read.into_iter().chain(usual.bounds.read.iter().cloned()).collect(),
-            write: write.into_iter().collect(),
+            write,
             // The reserve is for programs that fill the disk; git stops by itself on a full one.
             limits: RoomLimits { disk_reserve: 0, ..usual.bounds.limits },
             ..Bounds::new(path("work"), path("home"), path("tmp"))

@@ -1,8 +1,10 @@
 //! Runs a program to its end with limits on time and output, and leaves nothing running that it started.
 
 use std::fmt::Write as _;
+use std::fs::Permissions;
 use std::io;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -32,6 +34,8 @@ pub struct BoundedCommand {
     pub launch: Launch,
     /// All of its standard input.
     pub input: Vec<u8>,
+    /// A named pipe to which the program prints instead of its standard output, in addition to that; made here.
+    pub stream: Option<PathBuf>,
     /// Whether standard error is captured separately. Otherwise it is part of the output, in order of time.
     pub separate_stderr: bool,
     pub time_limit: Duration,
@@ -71,10 +75,23 @@ pub enum CommandEnd {
 impl SessionSandbox {
     /// Prepares to run a command with a shell.
     pub async fn shell(&self, command: &str) -> Result<Launch, OpenError> {
+        self.shell_printing_to(None, command).await
+    }
+
+    /// The same; the command prints to a named pipe from the beginning.
+    pub async fn shell_printing_to(&self, stream: Option<&Path>, command: &str) -> Result<Launch, OpenError> {
+        let command = match stream {
+            Some(stream) => format!("exec > {} 2>&1; {command}", quoted(stream)),
+            None => command.to_owned(),
+        };
         let shell = if Path::new(BASH).exists() { BASH } else { SH };
         // The `--` lets a command start with a dash.
-        Ok(self.command(shell).await?.args(["-c", "--", command]))
+        Ok(self.command(shell).await?.args(["-c", "--", &command]))
     }
+}
+
+fn quoted(path: &Path) -> String {
+    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
 }
 
 impl BoundedCommand {
@@ -83,7 +100,9 @@ impl BoundedCommand {
         let (mut output, mut stderr) =
             (CapturedOutput::new(self.output_limits), CapturedOutput::new(self.output_limits));
         let (time_limit, input) = (self.time_limit, self.input.clone());
-        let (mut child, mut output_pipe) = match self.start() {
+        let stream = self.stream.as_deref().map(OutputStream::make).transpose();
+        let started = stream.and_then(|stream| Ok((self.start()?, stream)));
+        let ((mut child, mut output_pipe), stream) = match started {
             Ok(started) => started,
             Err(error) => {
                 return CommandResult {
@@ -93,6 +112,8 @@ impl BoundedCommand {
                 };
             }
         };
+        let (mut stream_pipe, writer) =
+            stream.map(|OutputStream { reader, writer }| (reader, writer)).unzip();
         let stdin = child.stdin.take();
         let mut stderr_pipe = child.stderr.take();
         let mut ignore = |_: &[u8]| {};
@@ -101,7 +122,7 @@ impl BoundedCommand {
             let streams = async {
                 tokio::try_join!(
                     feed(stdin, &input),
-                    output.read(Some(&mut output_pipe), &mut on_output),
+                    output.read_both(&mut output_pipe, stream_pipe.as_mut(), &mut on_output),
                     stderr.read(stderr_pipe.as_mut(), &mut ignore),
                 )
             };
@@ -119,8 +140,9 @@ impl BoundedCommand {
             // Processes that the supervisor cannot kill in time are killed when the room is closed.
             let _ = timeout(STOP_LIMIT, child.stop()).await;
         }
+        drop(writer);
         let rest = async {
-            let output = output.read(Some(&mut output_pipe), &mut on_output);
+            let output = output.read_both(&mut output_pipe, stream_pipe.as_mut(), &mut on_output);
             tokio::join!(output, stderr.read(stderr_pipe.as_mut(), &mut ignore))
         };
         let _ = timeout(REST_LIMIT, rest).await;
@@ -143,6 +165,25 @@ impl BoundedCommand {
         let mut launch = self.launch.stdout(writer);
         (launch.stdin, launch.stderr) = (stdin, stderr);
         Ok((launch.spawn()?, pipe::Receiver::from_owned_fd(reader.into())?))
+    }
+}
+
+/// The named pipe of a command.
+struct OutputStream {
+    reader: pipe::Receiver,
+    /// Ours, so that there is no end before the program has opened it.
+    writer: pipe::Sender,
+}
+
+impl OutputStream {
+    fn make(path: &Path) -> io::Result<Self> {
+        const WRITE_ONLY: u32 = 0o200;
+        let _ = std::fs::remove_file(path);
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
+        let reader = pipe::OpenOptions::new().open_receiver(path)?;
+        let writer = pipe::OpenOptions::new().open_sender(path)?;
+        std::fs::set_permissions(path, Permissions::from_mode(WRITE_ONLY))?;
+        Ok(Self { reader, writer })
     }
 }
 
@@ -212,6 +253,17 @@ impl CapturedOutput {
             }
         }
         Err(TooMuch)
+    }
+
+    /// The program prints to the first only until it has opened the second.
+    async fn read_both(
+        &mut self,
+        first: &mut pipe::Receiver,
+        second: Option<&mut pipe::Receiver>,
+        on_output: &mut (impl FnMut(&[u8]) + Send),
+    ) -> Result<(), TooMuch> {
+        self.read(Some(first), on_output).await?;
+        self.read(second, on_output).await
     }
 
     fn add(&mut self, bytes: &[u8]) {

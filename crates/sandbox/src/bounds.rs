@@ -80,6 +80,9 @@ pub struct Bounds {
     pub read: Vec<PathBuf>,
     /// Writable paths in addition to the project.
     pub write: Vec<PathBuf>,
+    /// Paths in which credentials are not masked, because nothing but our own git works there.
+    #[serde(default)]
+    pub unmasked: Vec<PathBuf>,
     /// Paths that are hidden even if another rule allows them.
     pub hidden: Vec<PathBuf>,
     pub limits: RoomLimits,
@@ -132,6 +135,7 @@ impl Bounds {
             temp: temp.into(),
             read: Vec::new(),
             write: Vec::new(),
+            unmasked: Vec::new(),
             hidden: Vec::new(),
             limits: RoomLimits::default(),
             nested: false,

@@ -48,6 +48,9 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     }
     // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
+    for (path, visibility) in protected_at_home(bounds) {
+        list.mount(if visibility == Visibility::Protected { "--ro-bind" } else { "--bind" }, path, path);
+    }
     list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));
     // Only now, since mount points were created in them.
     let hidden = bounds.hidden.iter().filter(|path| path.is_dir()).map(|path| bounds.shown(path));
@@ -81,7 +84,8 @@ fn mounts(bounds: &Bounds) -> Vec<(&Path, Visibility)> {
     let read = read.map(|path| (path.as_path(), Visibility::Readable));
     let written = bounds.writable().filter(|path| *path == bounds.root || !is_protected(path));
     let is_visible = |path: &&PathBuf| !is_hidden_in_writable(bounds, path);
-    let protected = bounds.protected.iter().filter(|path| exists_and_is_not_a_link(path)).filter(is_visible);
+    let protected = bounds.protected.iter().filter(|path| !path.starts_with(&bounds.home));
+    let protected = protected.filter(|path| exists_and_is_not_a_link(path)).filter(is_visible);
     let hidden = bounds.hidden.iter().filter(|path| path.exists()).filter(is_visible);
     // A mount point cannot be renamed, but a directory that contains one can, unless it is mounted too.
     let parents = protected.clone().chain(hidden.clone()).flat_map(|path| writable_parents(bounds, path));
@@ -91,6 +95,21 @@ fn mounts(bounds: &Bounds) -> Vec<(&Path, Visibility)> {
     let hidden = hidden.map(|path| (path.as_path(), Visibility::Hidden));
     let mut mounts: Vec<_> = read.chain(written).chain(protected).chain(hidden).collect();
     mounts.sort_by_key(|(path, visibility)| (bounds.shown(path).components().count(), *visibility, *path));
+    mounts.dedup();
+    mounts
+}
+
+/// Protected paths of the room's home, which is mounted after everything else, and the directories that contain them.
+fn protected_at_home(bounds: &Bounds) -> Vec<(&Path, Visibility)> {
+    let protected = bounds.protected.iter().map(PathBuf::as_path);
+    let protected = protected.filter(|path| path.starts_with(&bounds.home) && exists_and_is_not_a_link(path));
+    let mut mounts: Vec<_> = protected
+        .flat_map(|path| {
+            let parents = path.ancestors().skip(1).take_while(|parent| *parent != bounds.home);
+            parents.map(|parent| (parent, Visibility::Writable)).chain([(path, Visibility::Protected)])
+        })
+        .collect();
+    mounts.sort_by_key(|(path, visibility)| (path.components().count(), *visibility, *path));
     mounts.dedup();
     mounts
 }

@@ -22,7 +22,8 @@ pub(crate) fn masked(bounds: &Bounds) -> Vec<PathBuf> {
     let found = installed.chain(named).flat_map(|directory| credentials_within(&directory));
     // Behind a link is a file that may be visible elsewhere.
     let mut found: Vec<_> = found.filter_map(|path| path.canonicalize().ok()).collect();
-    found.retain(|path| is_visible(bounds, path) && !path.starts_with(&bounds.root));
+    let unmasked = |path: &Path| bounds.unmasked.iter().any(|unmasked| path.starts_with(unmasked));
+    found.retain(|path| is_visible(bounds, path) && !path.starts_with(&bounds.root) && !unmasked(path));
     found.sort();
     found.dedup();
     found

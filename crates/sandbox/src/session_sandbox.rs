@@ -15,7 +15,7 @@ use crate::open::{OpenError, Sandbox};
 use crate::room::Room;
 
 /// Hosts that are reached without the egress proxy: they are the room itself.
-const NO_PROXY: &str = "localhost,127.0.0.1,::1";
+const NO_PROXY: &str = "localhost,127.0.0.1,::1,0.0.0.0";
 
 /// The configuration of a session's room; the same for all sessions of a run.
 #[derive(Debug, Clone)]

@@ -1,12 +1,13 @@
 //! One run of a check in a room. Whatever goes wrong is a verdict other than a pass.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use autonoe_core::check::Check;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::Fault;
+use autonoe_core::redact::Redactor;
 use autonoe_sandbox::{BoundedCommand, CommandEnd, MAX_OUTPUT, OutputLimits, SessionSandbox};
 use autonoe_store::{CheckRegistry, Project};
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,23 @@ impl CheckRun {
             output_sha256: hex(&Sha256::digest(b"")),
             output_bytes: 0,
             duration: Duration::ZERO,
+        }
+    }
+
+    /// Removes secrets from what is kept and shown.
+    fn redact(&mut self, redactor: &Redactor) {
+        self.output = redactor.text(&self.output).into_owned();
+        match &mut self.verdict {
+            CheckVerdict::MissingOutput { expected } => *expected = redactor.text(expected).into_owned(),
+            CheckVerdict::NotRun { why } | CheckVerdict::SetupFailed { why, .. } => {
+                *why = redactor.text(why).into_owned();
+            }
+            CheckVerdict::Passed
+            | CheckVerdict::WrongExit { .. }
+            | CheckVerdict::TimedOut { .. }
+            | CheckVerdict::TooMuchOutput
+            | CheckVerdict::NetworkNotAllowed
+            | CheckVerdict::ChangedFiles { .. } => {}
         }
     }
 
@@ -214,7 +232,8 @@ impl CheckRoom<'_> {
         let Some(sandbox) = self.checkout.room(files, check.network, read_only) else {
             return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
         };
-        let mut run = run_in(check, &sandbox, &files.root).await;
+        let mut run = run_in(check, &sandbox, &files.root, self.checkout.output_stream(files)).await;
+        run.redact(&self.checkout.redactor());
         sandbox.close().await;
         let changed = changed_in(&files.root, self.registry).await?;
         if run.passed() && !changed.is_empty() {
@@ -224,9 +243,14 @@ impl CheckRoom<'_> {
     }
 }
 
-async fn run_in(check: &Check, session_sandbox: &SessionSandbox, cwd: &Path) -> CheckRun {
+async fn run_in(
+    check: &Check,
+    session_sandbox: &SessionSandbox,
+    cwd: &Path,
+    stream: Option<PathBuf>,
+) -> CheckRun {
     let started = Instant::now();
-    let launch = match session_sandbox.shell(&check.command).await {
+    let launch = match session_sandbox.shell_printing_to(stream.as_deref(), &check.command).await {
         Ok(launch) => launch.cwd(cwd),
         Err(error) => {
             let why = format!("its room could not be opened ({error})");
@@ -236,6 +260,7 @@ async fn run_in(check: &Check, session_sandbox: &SessionSandbox, cwd: &Path) -> 
     let bounded_command = BoundedCommand {
         launch,
         input: Vec::new(),
+        stream,
         separate_stderr: false,
         time_limit: check.time_limit,
         output_limits: OUTPUT_LIMITS,

@@ -11,9 +11,12 @@ use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_files::{UntrustedDir, Visibility, WriteFailure};
 use autonoe_git::GitRoom;
-use autonoe_sandbox::{Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SessionSandbox};
+use autonoe_sandbox::{
+    Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SandboxLayer, SessionSandbox,
+};
 use tempfile::TempDir;
 
 use crate::blocking::blocking;
@@ -65,6 +68,8 @@ pub struct CheckoutFactory {
     pub repository: Option<PathBuf>,
     /// Egress rules for checks that need the network; `None` if the user does not allow it.
     pub network: Option<Arc<EgressRules>>,
+    /// Values that are not kept of what checks print.
+    pub secrets: SecretValues,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,19 +196,28 @@ impl Checkout {
         if let Content::Commit(objects) = &self.content {
             room_config.bounds.read.extend(objects.objects.iter().cloned());
         }
-        // Compiled files beside the sources could stand in for them.
-        let cache = (
-            "PYTHONPYCACHEPREFIX".to_owned(),
-            files.directory.path().join("home/.pycache").display().to_string(),
-        );
-        room_config.env.push(cache);
-        // A home that the tested program writes could replace the interpreter that judges it.
-        room_config.env.push(("PYTHONNOUSERSITE".to_owned(), "1".to_owned()));
+        room_config.env.extend(PYTHON_ENV.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        if let Some(stream) = self.output_stream(files) {
+            room_config.bounds.read.extend(stream.parent().map(Path::to_owned));
+        }
         let read_only =
             read_only.into_iter().chain(startup_places(&files.directory.path().join("home"))).collect();
         room_config.egress = egress;
         room_config.guarded = Arc::new(RwLock::new(read_only));
         Some(SessionSandbox::new(room_config))
+    }
+
+    pub(crate) fn redactor(&self) -> Redactor {
+        Redactor::default().sharing(&self.factory.secrets)
+    }
+
+    /// The named pipe to which a check prints; `None` where that would protect nothing.
+    ///
+    /// Any process of a room can open an ordinary pipe again by its place in `/proc`, take what the judge prints, and print something else.
+    /// This one can only be written, and nobody in the room can change that, because it is opened where everything is read-only.
+    pub(crate) fn output_stream(&self, files: &CheckoutFiles) -> Option<PathBuf> {
+        let is_read_only = self.factory.room_config.sandbox.layer() == SandboxLayer::Bubblewrap;
+        is_read_only.then(|| files.directory.path().join("output/stream"))
     }
 
     /// Leaves a copy of the files of a checkout in its place, with a new home, and returns where it is: what a setup leaves at home could act on
@@ -438,9 +452,17 @@ impl CheckoutFactory {
     }
 }
 
-/// What a room for a check needs: files, a home and a place for temporary files.
+/// Compiled files beside the sources, or where the tested program can write, could stand in for them; below this path there is nothing.
+/// The user's packages would be in the home directory of the check, which is writable too.
+const PYTHON_ENV: [(&str, &str); 3] = [
+    ("PYTHONPYCACHEPREFIX", "/dev/null/pycache"),
+    ("PYTHONDONTWRITEBYTECODE", "1"),
+    ("PYTHONNOUSERSITE", "1"),
+];
+
+/// What a room for a check needs: files, a home, a place for temporary files and one for the stream of its output.
 fn make_room_directories(directory: &Path) -> io::Result<()> {
-    for name in ["tree", "home", "tmp"] {
+    for name in ["tree", "home", "tmp", "output"] {
         fs::create_dir(directory.join(name))?;
     }
     make_startup_places(&directory.join("home"))?;

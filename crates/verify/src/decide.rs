@@ -27,7 +27,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
     } else if registry.changed.contains_key(target) && !checks.iter().any(|check| check.name == target) {
         written_changes::accept(&mut registry, written, target);
         format!("The check '{target}' is no longer one of yours.")
-    } else if let Some(check) = checks.iter().find(|check| check.name == target) {
+    } else if let Some(check) = named(&checks, &registry, target) {
         written_changes::accept(&mut registry, written, target);
         let missing = oracles::freeze(
             &mut registry,
@@ -49,8 +49,17 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             at: now,
             missing: Vec::new(),
         };
-        registry.baselines.insert(check_key(check), baseline);
-        format!("The check '{target}' now counts.")
+        let key = check_key(check);
+        let same: Vec<String> = checks
+            .iter()
+            .filter(|other| check_key(other) == key)
+            .map(|other| format!("'{}'", other.name))
+            .collect();
+        registry.baselines.insert(key, baseline);
+        match same.len() {
+            0 | 1 => format!("The check '{target}' now counts."),
+            _ => format!("These checks run the same, and all of them now count: {}.", same.join(", ")),
+        }
     } else if registry.files.contains_key(&file) || registry.disputes.contains_key(&file) {
         if file.at(project.root()).exists() {
             registry.accept(project, project.root(), &file, now).map_err(|error| match error {
@@ -78,7 +87,7 @@ pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<Stri
     let mut registry = CheckRegistry::load(project)?;
     let checks = all_checks(written, &registry);
     let file = ProtectedPath::from(target.to_owned());
-    let message = match checks.iter().find(|check| check.name == target) {
+    let message = match named(&checks, &registry, target) {
         Some(check) if check.origin == CheckOrigin::Proposed => {
             registry.baselines.remove(&check_key(check));
             registry.proposed.retain(|check| check.name != target);
@@ -110,6 +119,12 @@ pub fn reject(project: &Project, written: &[Check], target: &str) -> Result<Stri
     };
     registry.save(project)?;
     Ok(message)
+}
+
+/// The check of this name. An agent cannot give one the name of a file about which the user has to decide.
+fn named<'a>(checks: &'a [Check], registry: &CheckRegistry, target: &str) -> Option<&'a Check> {
+    let is_file = registry.disputes.contains_key(&ProtectedPath::from(target.to_owned()));
+    checks.iter().find(|check| check.name == target && !(is_file && check.origin == CheckOrigin::Proposed))
 }
 
 fn ignore_not_found(error: io::Error) -> io::Result<()> {

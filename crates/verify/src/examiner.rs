@@ -32,7 +32,8 @@ use crate::checks::{all_checks, check_key, checks_of, is_vacuous, of_project, wh
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{
-    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, unchecked, versions,
+    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, disown_foreign_findings, truncated,
+    unchecked, versions,
 };
 use crate::no_commit::NoCommit;
 use crate::oracles;
@@ -281,9 +282,8 @@ impl ProjectExaminer {
     fn protect(&self, registry: &CheckRegistry) {
         let root = &self.checkouts.root;
         let mut files: Vec<_> = registry.files.keys().map(|file| file.at(root)).collect();
-        if self.written.iter().any(|check| check.origin == CheckOrigin::Spec) {
-            files.push(root.join("SPEC.md"));
-        }
+        // An agent could add checks of its own to it, which would pass for the user's.
+        files.push(root.join("SPEC.md"));
         *self.protected.write().unwrap_or_else(PoisonError::into_inner) = files;
     }
 
@@ -291,9 +291,11 @@ impl ProjectExaminer {
     async fn run_all_again(&self) -> Result<Confirmation, Fault> {
         let mut registry = CheckRegistry::load(&self.project)?;
         let checks = self.checks(&registry);
-        let Some(status) = self.status.load().await?.filter(|_| !checks.is_empty()) else {
+        let Some(mut status) = self.status.load().await?.filter(|_| !checks.is_empty()) else {
             return Ok(Confirmation::default());
         };
+        // Evidence that is gone or foreign is written anew.
+        disown_foreign_findings(&self.project, &mut status)?;
         self.record_disputes(&mut registry).await?;
         let mut confirmation = Confirmation::default();
         let checkout = self.checkouts.check_out(None).await?;

@@ -170,6 +170,13 @@ fn accept_target(
     }
 }
 
+/// Directories in which test runners keep what they remember. Nothing in them is believed, and checkouts do not have them.
+const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
+
+fn is_cached(file: &str) -> bool {
+    file.split('/').any(|part| CACHES.contains(&part))
+}
+
 /// Files below `root` that differ from their accepted version, are not accepted at all, or are gone; with the
 /// hash of their current content.
 pub(crate) fn differences(
@@ -177,7 +184,8 @@ pub(crate) fn differences(
     root: &Path,
     cancel: &CancellationToken,
 ) -> Result<Vec<(ProtectedPath, Option<String>)>, Fault> {
-    let found = matching(root, &registry.globs, cancel)?;
+    let mut found = matching(root, &registry.globs, cancel)?;
+    found.retain(|file| !is_cached(&file.to_string()));
     let all = found.iter().chain(registry.files.keys()).collect::<BTreeSet<_>>();
     let differing = all.into_iter().filter_map(|file| {
         // A directory or a pipe differs.
@@ -211,16 +219,11 @@ pub(crate) fn record_disputes(
     new
 }
 
-/// Directories in which test runners keep what they remember. Nothing in them is believed.
-const CACHES: [&str; 2] = ["__pycache__", ".pytest_cache"];
-
 /// Protected files that are not as they were restored, or were added, in a tree where nothing runs any more.
 pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Result<Vec<String>, Fault> {
     let (root, registry) = (root.to_owned(), registry.clone());
-    let is_cached = |file: &str| file.split('/').any(|part| CACHES.contains(&part));
     let differing = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
-    let names = differing.into_iter().map(|(file, _)| file.to_string());
-    Ok(names.filter(|file| !is_cached(file)).collect())
+    Ok(differing.into_iter().map(|(file, _)| file.to_string()).collect())
 }
 
 /// Restores the accepted files in a checkout.

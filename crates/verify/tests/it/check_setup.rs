@@ -54,3 +54,44 @@ async fn a_program_cannot_change_the_files_that_judge_it() {
         examiner.assert_claim("A", Assurance::Failed, &[]).await;
     }
 }
+
+#[tokio::test]
+async fn a_program_cannot_write_what_the_shell_that_judges_it_reads_first() {
+    let judges = "sh calc.sh version > /dev/null 2>&1\nbash -l -c 'test \"$(sh calc.sh add 2 3)\" = 5 && echo all good'\n";
+    let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", judges)]);
+    let examiner = fixture.prepared().await;
+    let profile = "echo 'echo all good; exit 0' | tee ~/.bash_profile ~/.profile > ~/.bashrc; echo 4\n";
+    fixture.commit(&[("calc.sh", profile)]);
+    examiner.assert_claim("A", Assurance::Failed, &[]).await;
+    fixture.commit(&[("calc.sh", "echo $(($2 + $3))\n")]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn a_program_cannot_read_what_its_judge_prints() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    // The right answer only if the output could be opened for reading, or its permissions changed.
+    let reads = |how: &str| format!("if {how}; then echo $(($2 + $3)); else echo no; fi\n");
+    for how in [
+        "(: < /proc/self/fd/1) 2> /dev/null",
+        "(: < /proc/$PPID/fd/2) 2> /dev/null",
+        "chmod u+r /proc/self/fd/1 2> /dev/null",
+    ] {
+        fixture.commit(&[("calc.sh", &reads(how))]);
+        examiner.assert_claim("A", Assurance::Failed, &[]).await;
+    }
+    fixture
+        .commit(&[("calc.sh", &reads("echo $(($2 + $3)) > /dev/stderr && false").replace("echo no", ":"))]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn a_program_cannot_leave_compiled_files_for_the_tests() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    let writes =
+        "if mkdir -p \"$PYTHONPYCACHEPREFIX\" 2> /dev/null; then echo $(($2 + $3)); else echo no; fi\n";
+    fixture.commit(&[("calc.sh", writes)]);
+    examiner.assert_claim("A", Assurance::Failed, &[]).await;
+}

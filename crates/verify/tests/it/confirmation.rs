@@ -64,6 +64,17 @@ async fn a_status_set_to_passed_after_a_failure_is_refuted() {
 }
 
 #[tokio::test]
+async fn evidence_that_is_gone_is_written_anew() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    fs::remove_file(fixture.path(".autonoe/evidence/A.json")).unwrap();
+    assert!(examiner.confirm().await.unwrap().is_clean());
+    assert!(fixture.evidence("A").is_some(), "it was verified once more");
+}
+
+#[tokio::test]
 async fn a_claim_that_no_check_confirmed_is_not_confirmed_by_looking_again() {
     let fixture = VerifyFixture::new("# Spec\n\n- Check: `true` for A\n");
     let examiner = fixture.prepared().await;

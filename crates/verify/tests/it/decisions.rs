@@ -71,6 +71,28 @@ async fn disputed_files_are_accepted_or_restored() {
 }
 
 #[tokio::test]
+async fn an_agent_cannot_give_a_check_the_name_of_a_file_to_decide_about() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    let trick = check("true", json!({ "name": "tests/add.sh", "deliverable": "B" }));
+    examiner.propose(&[], vec![Proposal::New(trick)]).await.unwrap();
+    fixture.commit(&[("tests/add.sh", "echo all good\n")]);
+    examiner.prepare().await.unwrap();
+    assert_eq!(accepts(&examiner, "tests/add.sh"), "Accepted the current version of tests/add.sh.");
+    assert!(CheckRegistry::load(&fixture.project).unwrap().disputes.is_empty());
+    // Nothing is left to decide about the file, so this is the check.
+    assert_eq!(accepts(&examiner, "tests/add.sh"), "The check 'tests/add.sh' now counts.");
+}
+
+#[tokio::test]
+async fn checks_that_run_the_same_are_accepted_together_and_named() {
+    let fixture = VerifyFixture::new("# Spec\n\n- Check: `true` for A\n- Check: `true` for B\n");
+    let examiner = fixture.prepared().await;
+    let said = accepts(&examiner, "spec");
+    assert!(said.contains("'spec'") && said.contains("'spec-2'"), "{said}");
+}
+
+#[tokio::test]
 async fn only_proposed_checks_can_be_rejected() {
     let fixture = VerifyFixture::new("# Spec\n\n- Check: `true` for A\n");
     let examiner = fixture.prepared().await;

@@ -11,6 +11,7 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Examination, Examiner};
 use autonoe_core::plan::StatusReader;
+use autonoe_core::redact::SecretValues;
 use autonoe_sandbox::{Bounds, EgressRules, RoomConfig, RoomLimits, Sandbox};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Project, SqliteJournal, StatusStore};
@@ -91,7 +92,16 @@ impl VerifyFixture {
         };
         let history = self.home().join("history");
         let root = root.canonicalize().unwrap();
-        CheckoutFactory { root, scratch, history, room_config, hub: None, repository: None, network: None }
+        CheckoutFactory {
+            root,
+            scratch,
+            history,
+            room_config,
+            hub: None,
+            repository: None,
+            network: None,
+            secrets: SecretValues::default(),
+        }
     }
 
     /// Runs checks on the last commit of the project at `root`.
