@@ -88,17 +88,26 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
     found
 }
 
-/// What the words of a text may name in the working tree, if it stands in `directory` of that tree.
-pub(crate) fn mentioned<'a>(text: &'a str, directory: &'a str) -> impl Iterator<Item = String> + 'a {
+/// What the words of a text may name in the working tree, if it stands in `directory` of that tree. It may change to the directories in
+/// `entered`.
+pub(crate) fn mentioned<'a>(
+    text: &'a str,
+    directory: &'a str,
+    entered: Vec<String>,
+) -> impl Iterator<Item = String> + 'a {
     words(text).flat_map(move |word| {
         let whole = plain(word);
         // What comes before the first slash may be the name of a variable.
         let after_variable = word.split_once('/').map(|(_, rest)| plain(rest)).unwrap_or_default();
         let named = [whole, after_variable].into_iter().filter(|path| !path.is_empty());
-        named.flat_map(move |path| match directory {
-            "" => vec![path],
-            directory => vec![format!("{directory}/{path}"), path],
-        })
+        let from = [directory.to_owned()].into_iter().chain(entered.clone());
+        let from: Vec<_> = from.filter(|directory| !directory.is_empty()).collect();
+        named
+            .flat_map(move |path| {
+                let below: Vec<_> = from.iter().map(|directory| format!("{directory}/{path}")).collect();
+                below.into_iter().chain([path])
+            })
+            .collect::<Vec<_>>()
     })
 }
 
@@ -179,8 +188,10 @@ mod tests {
             ("\"${ROOT}/tools/d\" x", "tools/d"),
             ("$HERE/e.sh", "scripts/e.sh"),
             ("run(['../f.py'])", "f.py"),
+            ("cd tools/git && ./g", "tools/git/g"),
         ] {
-            assert!(mentioned(word, "scripts").any(|path| path == file), "{word}");
+            let entered = vec!["tools/git".to_owned()];
+            assert!(mentioned(word, "scripts", entered).any(|path| path == file), "{word}");
         }
     }
 }

@@ -63,6 +63,8 @@ pub struct UsersMachine {
     /// The home directory, which must not get into a workspace by accident either.
     pub home: Option<PathBuf>,
     pub search_path: Vec<PathBuf>,
+    /// Settings of git beside the usual ones, which variables name.
+    pub git_settings: Vec<PathBuf>,
     pub list_protected: Option<ListProtected>,
 }
 

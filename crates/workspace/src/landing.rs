@@ -256,9 +256,29 @@ impl<'a> LandingAttempt<'a> {
                 Ok(Landing::Landed { branch, ci_files, hook_files })
             }
             Err(LandingError::Refused(why)) => {
+                let why = self.with_acting_files(why, &changed).await?;
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
             }
             Err(LandingError::Failed(fault)) => Err(fault),
+        }
+    }
+
+    /// Whatever prevents a landing, the user may merge by hand.
+    async fn with_acting_files(
+        &self,
+        why: LandingRefusal,
+        changed: &[ChangedFile],
+    ) -> Result<LandingRefusal, Fault> {
+        if matches!(why, LandingRefusal::SelfActing(_) | LandingRefusal::Gitlinks(_)) {
+            return Ok(why);
+        }
+        let consent = LandingConsent { protected: true, self_acting: false };
+        match self.check_files(changed, consent).await {
+            Err(LandingError::Refused(LandingRefusal::SelfActing(files))) => {
+                Ok(LandingRefusal::AndSelfActing { why: Box::new(why), files })
+            }
+            Err(LandingError::Failed(fault)) => Err(fault),
+            Ok(()) | Err(LandingError::Refused(_)) => Ok(why),
         }
     }
 

@@ -25,6 +25,8 @@ pub enum LandingRefusal {
     SelfActing(Vec<String>),
     /// Files by which checks judge have changed.
     Protected(Vec<String>),
+    /// Another reason, and files that act by themselves, of which a user who merges by hand should know.
+    AndSelfActing { why: Box<Self>, files: Vec<String> },
     /// Repositories within the repository, of which only the name is committed.
     Gitlinks(Vec<String>),
     /// The user is in the middle of a merge or the like; this file of `.git` shows it.
@@ -53,6 +55,11 @@ impl fmt::Display for LandingRefusal {
             Self::SelfActing(files) => {
                 write!(f, "{SELF_ACTING}: {}", files.join(", "))
             }
+            Self::AndSelfActing { why, files } => write!(
+                f,
+                "{why}; before you merge them, look at files that programs on your machine would act on by themselves: {}",
+                files.join(", ")
+            ),
             Self::Protected(files) => write!(f, "{PROTECTED}: {}", files.join(", ")),
             Self::Gitlinks(paths) => {
                 write!(

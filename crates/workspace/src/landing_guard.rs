@@ -4,13 +4,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use autonoe_files::{SETTINGS_LIMIT, read_text};
+
 use crate::changed_file::ChangedFile;
 use crate::hub::ListProtected;
+use crate::ignore_change::ignores_less;
 use crate::landing::{LandingAttempt, LandingConsent};
 use crate::landing_error::{LandingError, LandingRefusal};
 use crate::named_paths::{NamedPaths, is_in};
 use crate::project_files::{NOTE, SPEC};
-use crate::self_acting::{acts_by_itself, names_a_driver};
+use crate::self_acting::{acts_by_itself, driver_lines};
+use crate::tree_links::TreeLinks;
 
 /// Lists the files that any of the new commits touches.
 const TOUCHED: &str = r#"export GIT_DIR="$2"
@@ -21,6 +25,10 @@ git log -m --format= --name-only -z --no-renames "$range""#;
 const LINKS_AND_HEADS: &str =
     r#"git --git-dir="$2" ls-tree -r -z "$5" | grep -zi -e '^120000' -e '[/	]HEAD$' || true"#;
 
+/// Prints the objects `$6` and so on, each after a line with its size.
+const OBJECTS: &str =
+    r#"git=$2; shift 5; printf '%s\n' "$@" | git --git-dir="$git" cat-file --batch='%(objectsize)'"#;
+
 /// Prints the new content of the file `$6`.
 const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
 
@@ -28,10 +36,8 @@ const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
 const IN_PROGRESS: [&str; 5] =
     ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 
-/// Prints what changes in the file `$6`, line by line.
-const LINES: &str = r#"export GIT_DIR="$2"
-old=$4; [ "$old" ] || exit 0
-git diff --no-color --no-ext-diff --no-textconv -U0 "$old" "$5" -- "$6" | sed '1,/^@@/d'"#;
+/// Prints the old content of the file `$6`.
+const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4:$6" 2> /dev/null || true"#;
 
 /// Lists files that the user has deleted and not committed.
 const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name-only --diff-filter=D"#;
@@ -39,8 +45,8 @@ const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name
 const LINK: &str = "120000";
 const GITLINK: &str = "160000";
 
-/// How many links may follow each other.
-const MAX_LINKS: usize = 8;
+/// The most links that are looked at.
+const MAX_LINKS: usize = 4000;
 
 impl LandingAttempt<'_> {
     /// Refuses to land in the middle of what the user does.
@@ -89,12 +95,12 @@ impl LandingAttempt<'_> {
         let mut found = Vec::new();
         for ChangedFile { path, mode, .. } in changed {
             let by_content = match path.rsplit('/').next() {
-                Some(".gitattributes") => names_a_driver(&self.run(CONTENT, &[path]).await?.stdout),
-                Some(".gitignore") => ignores_less(&self.run(LINES, &[path]).await?.stdout),
+                Some(".gitattributes") => self.changes_a_driver(path).await?,
+                Some(".gitignore") => self.ignores_less(path).await?,
                 _ => false,
             };
             let is_acting = acts_by_itself(path) || is_users_own(path) || places.contains(path, mode);
-            if is_acting || by_content || self.shadows_a_program(path) {
+            if is_acting || by_content || self.shadows_a_program(path, mode) {
                 found.push(path.clone());
             }
         }
@@ -122,15 +128,51 @@ impl LandingAttempt<'_> {
         }
     }
 
+    /// Whether a change of attributes lets git run another program of the user's, or none where it did.
+    async fn changes_a_driver(&self, path: &str) -> Result<bool, LandingError> {
+        let (old, new) =
+            (self.run(OLD_CONTENT, &[path]).await?.stdout, self.run(CONTENT, &[path]).await?.stdout);
+        let mut macros = self.run(OLD_CONTENT, &[".gitattributes"]).await?.stdout;
+        let own = self.hub.repository().directories.into_iter().map(|git| git.join("info/attributes"));
+        let of_user = self.hub.home().map(|home| home.join(".config/git/attributes"));
+        for file in own.chain(of_user) {
+            macros.push('\n');
+            macros.push_str(&read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default());
+        }
+        Ok(driver_lines(&old, &macros) != driver_lines(&new, &macros))
+    }
+
+    /// Whether a change of a `.gitignore` takes something out of what was ignored: the user's secrets in ignored files would count as files
+    /// of the project.
+    async fn ignores_less(&self, path: &str) -> Result<bool, LandingError> {
+        let (old, new) =
+            (self.run(OLD_CONTENT, &[path]).await?.stdout, self.run(CONTENT, &[path]).await?.stdout);
+        // Those of the directories above count there too, and the user's own.
+        let mut elsewhere = String::new();
+        for directory in Path::new(path).ancestors().skip(2) {
+            let above = directory.join(".gitignore").display().to_string();
+            elsewhere.push_str(&self.run(OLD_CONTENT, &[&above]).await?.stdout);
+            elsewhere.push('\n');
+        }
+        let own = self.hub.repository().directories.into_iter().map(|git| git.join("info/exclude"));
+        let of_user = self.hub.home().map(|home| home.join(".config/git/ignore"));
+        for file in own.chain(of_user) {
+            elsewhere.push_str(&read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default());
+            elsewhere.push('\n');
+        }
+        Ok(ignores_less(&old, &new, &elsewhere))
+    }
+
     /// Whether a file would come before, or instead of, another program of its name on the user's search path.
-    fn shadows_a_program(&self, path: &str) -> bool {
-        let search_path = self.hub.users.search_path.iter().map(PathBuf::as_path);
-        shadows(Path::new(path), &self.from.top, search_path)
+    fn shadows_a_program(&self, path: &str, mode: &str) -> bool {
+        let search_path = SearchPath::new(&self.hub.users.search_path, &self.from.top);
+        search_path.is_shadowed_by(Path::new(path), mode == LINK)
     }
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
         let repository = self.hub.repository();
-        let named = NamedPaths::of(&repository, &self.from.top, self.hub.home());
+        let named =
+            NamedPaths::of(&repository, &self.from.top, self.hub.home(), &self.hub.users.git_settings);
         let listed = self.succeed(LINKS_AND_HEADS, &[]).await?;
         let listed: Vec<_> = listed.split_terminator('\0').filter_map(|line| line.split_once('\t')).collect();
         // The top has a .git, which comes first.
@@ -139,35 +181,35 @@ impl LandingAttempt<'_> {
             name.eq_ignore_ascii_case("HEAD").then(|| directory.to_owned())
         });
         let mut places = ActingPlaces { named, others: repositories.collect() };
-        let mut links: Vec<_> =
-            listed.iter().filter(|(entry, _)| entry.starts_with(LINK)).map(|(_, path)| *path).collect();
-        for _ in 0..MAX_LINKS {
-            let (acting, rest): (Vec<_>, Vec<_>) = links
-                .into_iter()
-                .partition(|link| acts_by_itself(link) || is_users_own(link) || places.contains(link, LINK));
-            if acting.is_empty() {
-                break;
-            }
-            for link in acting {
-                let target = self.run(CONTENT, &[link]).await?.stdout;
-                places.others.extend(within(link, &target));
-            }
-            links = rest;
+        let links: Vec<_> =
+            listed.iter().filter(|(entry, _)| entry.starts_with(LINK)).take(MAX_LINKS).collect();
+        if !links.is_empty() {
+            let hashes: Vec<&str> =
+                links.iter().filter_map(|(entry, _)| entry.split_whitespace().nth(2)).collect();
+            let targets = self.succeed(OBJECTS, &hashes).await?;
+            let paths = links.iter().map(|(_, path)| *path);
+            let links = TreeLinks::new(paths.zip(objects(&targets)));
+            places.follow(&links);
         }
         Ok(places)
     }
+}
+
+/// The contents that [`OBJECTS`] prints.
+fn objects(printed: &str) -> impl Iterator<Item = &str> {
+    let mut rest = printed;
+    std::iter::from_fn(move || {
+        let (size, after) = rest.split_once('\n')?;
+        let content = after.get(..size.trim().parse().ok()?)?;
+        rest = after[content.len()..].strip_prefix('\n').unwrap_or_default();
+        Some(content)
+    })
 }
 
 /// Whether a path is a file that only the user writes, of this project or of another part of the repository. As a link it would show agents
 /// what it leads to.
 fn is_users_own(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|name| [SPEC, NOTE].contains(&name))
-}
-
-/// Whether a change of a `.gitignore` takes something out of it: the user's secrets in ignored files would count as files of the project.
-fn ignores_less(lines: &str) -> bool {
-    let is_pattern = |rest: &str| !rest.trim().is_empty() && !rest.starts_with('#');
-    lines.lines().any(|line| line.starts_with("+!") || line.strip_prefix('-').is_some_and(is_pattern))
 }
 
 fn has_split_index(git: &Path) -> bool {
@@ -182,86 +224,93 @@ struct ActingPlaces {
 }
 
 impl ActingPlaces {
+    /// Adds where links lead: those that act by themselves, and those in the way of what is named.
+    fn follow(&mut self, links: &TreeLinks) {
+        let acting: Vec<&str> =
+            links.paths().filter(|path| acts_by_itself(path) || is_users_own(path)).collect();
+        for link in acting {
+            self.others.extend(links.ways_of(link));
+        }
+        self.named.follow(links);
+    }
+
     fn contains(&self, path: &str, mode: &str) -> bool {
         self.named.contains(path, mode) || self.others.iter().any(|place| is_in(path, place))
     }
 }
 
-/// Where in the tree a link leads; `None` if it leads out.
-fn within(link: &str, target: &str) -> Option<String> {
-    let mut parts: Vec<&str> = link.split('/').collect();
-    parts.pop();
-    for part in target.split('/') {
-        match part {
-            "" if parts.is_empty() => return None,
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            name => parts.push(name),
-        }
-    }
-    (!target.starts_with('/') && !parts.is_empty()).then(|| parts.join("/"))
+/// The user's search path, as far as it leads into the project.
+struct SearchPath<'a> {
+    top: &'a Path,
+    /// Directories of the working tree, and entries that are not absolute: they lead from wherever the user stands.
+    inside: Vec<PathBuf>,
+    outside: Vec<PathBuf>,
 }
 
-/// An entry that is not absolute leads from wherever the user stands.
-fn shadows<'a>(path: &Path, top: &Path, search_path: impl Iterator<Item = &'a Path>) -> bool {
-    let file = top.join(path);
-    let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
-        return false;
-    };
-    let (outside, inside): (Vec<_>, Vec<_>) =
-        search_path.partition(|entry| entry.is_absolute() && !entry.starts_with(top));
-    let is_on_path = |entry: &Path| match entry.strip_prefix(".").unwrap_or(entry) {
-        entry if entry.is_absolute() => entry == directory,
-        entry => directory.ends_with(entry),
-    };
-    inside.into_iter().any(is_on_path) && outside.into_iter().any(|entry| entry.join(name).exists())
+impl<'a> SearchPath<'a> {
+    fn new(entries: &[PathBuf], top: &'a Path) -> Self {
+        // A directory elsewhere may be a link into the project, and one of the project a link to another.
+        let real = |entry: &PathBuf| entry.canonicalize().unwrap_or_else(|_| entry.clone());
+        let with_real = entries.iter().flat_map(|entry| match entry.is_absolute() {
+            true => vec![entry.clone(), real(entry)],
+            false => vec![entry.strip_prefix(".").unwrap_or(entry).to_owned()],
+        });
+        let (outside, inside) = with_real.partition(|entry| entry.is_absolute() && !entry.starts_with(top));
+        Self { top, inside, outside }
+    }
+
+    /// Whether a file comes before, or instead of, another program of its name. A link in the place of a whole directory always does.
+    fn is_shadowed_by(&self, path: &Path, is_link: bool) -> bool {
+        let file = self.top.join(path);
+        let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
+            return false;
+        };
+        let is_on_path = |entry: &PathBuf| match entry.is_absolute() {
+            true => entry == directory,
+            false => directory.ends_with(entry),
+        };
+        let leads_there = |entry: &PathBuf| match entry.is_absolute() {
+            true => entry.starts_with(&file),
+            false => entry.ancestors().any(|part| !part.as_os_str().is_empty() && file.ends_with(part)),
+        };
+        is_link && self.inside.iter().any(leads_there)
+            || self.inside.iter().any(is_on_path)
+                && self.outside.iter().any(|entry| entry.join(name).exists())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
-    use super::{ignores_less, shadows, within};
-
-    #[test]
-    fn a_gitignore_may_only_grow() {
-        for lines in ["-.env\n", "+a\n+!.env\n", "@@ -1 +1 @@\n-*.key\n+*.pem"] {
-            assert!(ignores_less(lines), "{lines}");
-        }
-        for lines in ["+/target\n+# .env\n", "-# a comment\n-\n", ""] {
-            assert!(!ignores_less(lines), "{lines}");
-        }
-    }
-
-    #[test]
-    fn links_lead_to_places_of_the_tree() {
-        for (link, target, place) in [
-            (".vscode", "cfg", Some("cfg")),
-            ("a/.vscode", "../cfg/x", Some("cfg/x")),
-            ("a/b/.envrc", "./../c", Some("a/c")),
-            (".vscode", "../out", None),
-            (".vscode", "/etc", None),
-        ] {
-            assert_eq!(within(link, target).as_deref(), place, "{link} {target}");
-        }
-    }
+    use super::{SearchPath, objects};
 
     #[test]
     fn a_program_on_the_search_path_is_shadowed_only_by_its_name() {
         let top = Path::new("/project");
-        let path = ["tools", "./scripts", "/project/.venv/bin", "/usr/bin", "/bin"].map(Path::new);
-        for (file, expected) in [
-            (".venv/bin/sh", true),
-            (".venv/bin/our-own", false),
-            ("tools/sh", true),
-            ("deep/tools/sh", true),
-            ("scripts/sh", true),
-            ("src/sh", false),
-            ("sh", false),
+        let path = ["tools", "./scripts", "/project/.venv/bin", "/usr/bin", "/bin"].map(PathBuf::from);
+        let search_path = SearchPath::new(&path, top);
+        for (file, is_link, expected) in [
+            (".venv/bin/sh", false, true),
+            (".venv/bin/our-own", false, false),
+            (".venv/bin", true, true),
+            (".venv", true, true),
+            (".venv", false, false),
+            ("tools", true, true),
+            ("tools/sh", false, true),
+            ("deep/tools/sh", false, true),
+            ("scripts/sh", false, true),
+            ("src/sh", false, false),
+            ("src", true, false),
+            ("sh", false, false),
         ] {
-            assert_eq!(shadows(Path::new(file), top, path.into_iter()), expected, "{file}");
+            assert_eq!(search_path.is_shadowed_by(Path::new(file), is_link), expected, "{file}");
         }
+    }
+
+    #[test]
+    fn objects_are_told_apart_by_their_sizes() {
+        assert_eq!(objects("2\nab\n0\n\n3\nc\nd\n").collect::<Vec<_>>(), ["ab", "", "c\nd"]);
+        assert_eq!(objects("abc missing\n").count(), 0);
     }
 }

@@ -9,6 +9,8 @@ use autonoe_core::event::HookFile;
 use autonoe_files::{SETTINGS_LIMIT, read_start, read_text};
 use autonoe_sandbox::Repository;
 
+use crate::tree_links::TreeLinks;
+
 use crate::hook_text::{
     has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, words,
 };
@@ -54,6 +56,17 @@ const GIT_HOOKS: [&str; 23] = [
     "update",
 ];
 
+/// Files of the working tree that programs act on by themselves, and that name the scripts to run.
+const ACTING_TEXTS: [&str; 7] = [
+    ".claude/settings.json",
+    ".envrc",
+    ".pre-commit-config.yaml",
+    ".vscode/tasks.json",
+    "lefthook.yaml",
+    "lefthook.yml",
+    "prek.toml",
+];
+
 /// Paths relative to the top of the working tree.
 #[derive(Debug, Default)]
 pub(crate) struct NamedPaths {
@@ -75,18 +88,17 @@ struct HookText {
 
 impl NamedPaths {
     /// Those that the settings and hooks of `repository`, whose working tree is `top`, and the settings in `home` name.
-    pub(crate) fn of(repository: &Repository, top: &Path, home: Option<&Path>) -> Self {
+    pub(crate) fn of(repository: &Repository, top: &Path, home: Option<&Path>, more: &[PathBuf]) -> Self {
         let mut found = Self::default();
-        let own = repository.directories.iter();
-        let own = own.flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
-        let of_user =
-            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
         let is_no_sample = |name: &str| !name.ends_with(".sample");
         let mut texts: VecDeque<_> =
             repository.hooks().flat_map(|directory| hooks_in(&directory, is_no_sample)).collect();
-        for file in own.chain(of_user) {
-            let text = read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default();
+        // It may be a link to a directory of the project.
+        let real = repository.hooks().filter_map(|directory| directory.canonicalize().ok());
+        found.named.extend(real.filter_map(|directory| inside(&directory, top)));
+        for (file, text) in settings_files(repository, home, more) {
             found.add_settings(&text, top);
+            found.named.extend(included(&file, &text).iter().filter_map(|path| inside(path, top)));
             for directory in hook_directories(&text, top, home) {
                 // The other files there are the project's.
                 texts.extend(hooks_in(&directory, |name| GIT_HOOKS.contains(&name)));
@@ -94,8 +106,21 @@ impl NamedPaths {
                 found.named.extend(of_top.map(|name| (*name).to_owned()));
             }
         }
+        texts.extend(ACTING_TEXTS.iter().map(|name| HookText {
+            hook: (*name).to_owned(),
+            file: top.join(name),
+            is_hook: false,
+        }));
         found.add_texts(texts, top);
         found
+    }
+
+    /// Adds the links on the way of what is named, and where they lead.
+    pub(crate) fn follow(&mut self, links: &TreeLinks) {
+        let named: Vec<String> = self.named.iter().flat_map(|path| links.ways_of(path)).collect();
+        let mentioned: Vec<String> = self.mentioned.iter().flat_map(|path| links.ways_of(path)).collect();
+        self.named.extend(named);
+        self.mentioned.extend(mentioned);
     }
 
     /// Whether a path is named, or in a directory that is. `mode` is git's.
@@ -136,6 +161,11 @@ impl NamedPaths {
             }
             let (text, _) = read_start(&real, HOOK_BYTES).ok().flatten().unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
+            let text = if ACTING_TEXTS.contains(&hook.as_str()) {
+                commands_of(&hook, &text)
+            } else {
+                text.into_owned()
+            };
             if is_hook {
                 self.named.extend(inside.clone());
                 self.named.extend(named_in_hook(&text, top));
@@ -144,7 +174,7 @@ impl NamedPaths {
             self.runner_files.extend(runner_files(&text).map(|file| (hook.clone(), file)));
             let directory =
                 inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
-            for path in mentioned(&text, directory) {
+            for path in mentioned(&text, directory, directories_in(&text, top)) {
                 if self.mentioned.len() == MAX_MENTIONED {
                     break;
                 }
@@ -165,7 +195,57 @@ pub fn files_run_by_hooks<'a>(
     changed: impl IntoIterator<Item = &'a str>,
 ) -> Vec<HookFile> {
     let repository = Repository::around(root);
-    NamedPaths::of(&repository, repository.top(root), home).hook_files(changed)
+    NamedPaths::of(&repository, repository.top(root), home, &[]).hook_files(changed)
+}
+
+/// A path of the working tree, relative to its top; `None` for the top itself and what is elsewhere.
+fn inside(path: &Path, top: &Path) -> Option<String> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let path = path.strip_prefix(top).ok()?.to_str()?;
+    Some(plain(path)).filter(|path| !path.is_empty())
+}
+
+/// The settings of git, and the files that they include, in turn.
+fn settings_files(repository: &Repository, home: Option<&Path>, more: &[PathBuf]) -> Vec<(PathBuf, String)> {
+    let own = repository.directories.iter();
+    let own = own.flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
+    let of_user =
+        home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+    let mut queue: VecDeque<PathBuf> = own.chain(of_user).chain(more.iter().cloned()).collect();
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    while let Some(file) = queue.pop_front() {
+        if found.len() == MAX_TEXTS || !seen.insert(file.clone()) {
+            continue;
+        }
+        let Some(text) = read_text(&file, SETTINGS_LIMIT).ok().flatten() else { continue };
+        let home = |path: &PathBuf| match (path.strip_prefix("~").ok(), home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => path.clone(),
+        };
+        queue.extend(included(&file, &text).iter().map(home));
+        found.push((file, text));
+    }
+    found
+}
+
+/// The files that the settings in `file` include; a path is relative to the file that names it.
+fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
+    let pairs = settings.lines().filter_map(|line| line.split_once('='));
+    let paths = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case("path"));
+    let paths = paths.map(|(_, value)| PathBuf::from(value.trim().trim_matches('"')));
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    paths.map(|path| if path.starts_with("~") { path } else { directory.join(path) }).collect()
+}
+
+/// Of settings, the lines that say what to run; the others name files for other reasons.
+fn commands_of(name: &str, text: &str) -> String {
+    const KEYS: [&str; 5] = ["entry", "run", "command", "args", "script"];
+    if !name.contains('.') || name == ".envrc" {
+        return text.to_owned();
+    }
+    let says_what_to_run = |line: &&str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
+    text.lines().filter(says_what_to_run).collect::<Vec<_>>().join("\n")
 }
 
 /// The directories with hooks that settings name. Those of Husky run the ones in the directory above.
@@ -209,6 +289,13 @@ fn named_in_hook(text: &str, top: &Path) -> Vec<String> {
         found.extend(paths.filter(|path| runs_all || !top.join(path).is_dir()));
     }
     found
+}
+
+/// The directories of the working tree that a text names, to which it may change.
+fn directories_in(text: &str, top: &Path) -> Vec<String> {
+    const MAX_DIRECTORIES: usize = 16;
+    let named = words(text).map(plain).filter(|path| !path.is_empty() && top.join(path).is_dir());
+    named.take(MAX_DIRECTORIES).collect()
 }
 
 /// Whether a path is a file that can be run.

@@ -2,12 +2,13 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 47] = [
+const DIRECTORIES: [&str; 49] = [
     ".aider",
     ".amazonq",
     ".amp",
     ".asdf",
     ".augment",
+    ".bsp",
     ".autonoe",
     ".bzr",
     ".claude",
@@ -35,6 +36,7 @@ const DIRECTORIES: [&str; 47] = [
     ".junie",
     ".kiro",
     ".mise",
+    ".lefthook",
     ".nova",
     ".nvim",
     ".opencode",
@@ -53,10 +55,11 @@ const DIRECTORIES: [&str; 47] = [
 ];
 
 /// Files, anywhere in the repository. Those of nix act through direnv.
-const FILES: [&str; 44] = [
+const FILES: [&str; 49] = [
     ".aider.conf.yml",
     ".autoenv",
     ".autoenv.zsh",
+    ".continuerc.json",
     ".crush.json",
     ".cursorrules",
     ".devcontainer.json",
@@ -71,6 +74,7 @@ const FILES: [&str; 44] = [
     ".goosehints",
     ".gvimrc",
     ".lazy.lua",
+    ".lfsconfig",
     ".lldbinit",
     ".luarc.json",
     ".lvimrc",
@@ -81,6 +85,8 @@ const FILES: [&str; 44] = [
     ".pdbrc",
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
+    ".renviron",
+    ".roomodes",
     ".rprofile",
     ".rtx.toml",
     ".tool-versions",
@@ -88,6 +94,7 @@ const FILES: [&str; 44] = [
     ".vimrc.local",
     ".windsurfrules",
     ".worktreeinclude",
+    "buildserver.json",
     "crush.json",
     "devenv.nix",
     "devenv.yaml",
@@ -123,16 +130,30 @@ pub(crate) fn acts_by_itself(path: &str) -> bool {
         || parts.any(|directory| DIRECTORIES.contains(&directory))
 }
 
-/// Whether the content of a `.gitattributes` makes git run a program that the user has configured.
-pub(crate) fn names_a_driver(attributes: &str) -> bool {
-    let words = attributes.lines().filter(|line| !line.trim_start().starts_with('#'));
-    let mut words = words.flat_map(|line| line.split_whitespace().skip(1));
-    words.any(|word| ["filter=", "diff=", "merge="].iter().any(|name| word.starts_with(name)))
+/// The lines of a `.gitattributes` that decide which programs, which the user has configured, git runs. `macros` has the user's other
+/// attributes, which may give such lines names.
+pub(crate) fn driver_lines<'a>(attributes: &'a str, macros: &str) -> Vec<&'a str> {
+    let names: Vec<&str> = macros
+        .lines()
+        .filter(|line| names_a_driver(line, &[]))
+        .filter_map(|line| line.trim_start().strip_prefix("[attr]")?.split_whitespace().next())
+        .collect();
+    attributes.lines().map(str::trim).filter(|line| names_a_driver(line, &names)).collect()
+}
+
+fn names_a_driver(line: &str, macros: &[&str]) -> bool {
+    let mut words = line.split_whitespace().skip(1).map(|word| word.trim_start_matches(['-', '!']));
+    let has_driver = |word: &str| {
+        word == "filter"
+            || ["filter=", "diff=", "merge="].iter().any(|name| word.starts_with(name))
+            || macros.contains(&word)
+    };
+    !line.trim_start().starts_with('#') && words.any(has_driver)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{acts_by_itself, names_a_driver};
+    use super::{acts_by_itself, driver_lines};
 
     #[test]
     fn files_are_recognised_anywhere_and_in_any_case() {
@@ -165,8 +186,10 @@ mod tests {
 
     #[test]
     fn only_drivers_count_among_attributes() {
-        assert!(names_a_driver("*.bin filter=lfs diff=lfs\n"));
-        assert!(names_a_driver("* text\n*.x merge=ours"));
-        assert!(!names_a_driver("* text=auto eol=lf -diff\n# *.x filter=evil\nfilter=x text\n"));
+        let count = |attributes: &str| driver_lines(attributes, "[attr]crypt filter=crypt\n").len();
+        assert_eq!(count("*.bin filter=lfs diff=lfs\n"), 1);
+        assert_eq!(count("* text\n*.x merge=ours\n*.key -filter\n*.pem !filter"), 3);
+        assert_eq!(count("*.txt crypt\n"), 1, "by a name that the user gave");
+        assert_eq!(count("* text=auto eol=lf -diff\n# *.x filter=evil\nfilter=x text\n"), 0);
     }
 }

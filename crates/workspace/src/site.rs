@@ -1,5 +1,6 @@
 //! Where the agents of a run work, from the first session to the last landing.
 
+use std::fs;
 use std::io;
 use std::sync::Arc;
 
@@ -19,6 +20,9 @@ use crate::leftovers::Leftovers;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
+
+/// The file of the hub that names the commit that landed last.
+const LANDED_COMMIT: &str = "landed-commit";
 
 /// The workspace of `sync`, apart from the other, so that nothing of it can ever land.
 const THROWAWAY: &str = "sync";
@@ -375,6 +379,9 @@ impl WorkspaceSite {
                 self.landed = (tally.passed, tally.verified);
                 self.last_landed = Some(commit.clone());
                 self.record_landed()?;
+                if self.options.target == LandingTarget::CheckedOut && self.options.slot.is_none() {
+                    self.hub.record_landed_commit(&commit).map_err(|error| self.hub.unwritable(&error))?;
+                }
                 self.last_refusal = None;
                 Ok(Some(SiteEvent::Landed { branch, commit, ci_files, hook_files }))
             }
@@ -425,6 +432,15 @@ impl Hub {
         serde_json::from_str(&text).ok()
     }
 
+    fn last_landed_commit(&self) -> Option<String> {
+        let text = read_text(&self.layout.directory().join(LANDED_COMMIT), DOCUMENT_LIMIT).ok()??;
+        Some(text.trim().to_owned())
+    }
+
+    fn record_landed_commit(&self, commit: &str) -> io::Result<()> {
+        fs::write(self.layout.directory().join(LANDED_COMMIT), commit)
+    }
+
     fn record_landed(&self, landed: (usize, usize)) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(self.layout.directory())?;
         serde_json::to_writer(&mut file, &landed)?;
@@ -447,6 +463,8 @@ impl Hub {
         self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
         let Fetched { commit, continues_base } = self.fetch(&existing).await?;
         let is_ahead = from.commit.as_ref() != Some(&commit);
-        Ok((continues_base && (start == Start::Resumed || is_ahead)).then_some(existing))
+        // What had landed and is not there any more was removed by the user.
+        let was_removed = is_ahead && self.last_landed_commit().as_ref() == Some(&commit);
+        Ok((continues_base && !was_removed && (start == Start::Resumed || is_ahead)).then_some(existing))
     }
 }

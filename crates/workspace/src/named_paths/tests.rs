@@ -22,7 +22,7 @@ fn settings_and_hooks_name_paths() {
     fs::create_dir(top.join("linked")).expect("made");
     fs::write(top.join("linked/pc.sh"), "").expect("written");
     std::os::unix::fs::symlink("../../linked/pc.sh", git.join("hooks/pre-commit")).expect("linked");
-    let named = NamedPaths::of(&Repository::around(&top), &top, None);
+    let named = NamedPaths::of(&Repository::around(&top), &top, None, &[]);
     for path in [
         "hooks-of-ours/pre-commit",
         "tools/fsm.sh",
@@ -54,7 +54,7 @@ fn repository(config: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, PathB
 }
 
 fn named_in(top: &Path) -> NamedPaths {
-    NamedPaths::of(&Repository::around(top), top, None)
+    NamedPaths::of(&Repository::around(top), top, None, &[])
 }
 
 #[test]

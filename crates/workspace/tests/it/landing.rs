@@ -1,6 +1,7 @@
 //! Commits come to the user's branch only if nothing of the user's is in the way.
 
 use std::fs;
+use std::process::Command;
 use std::sync::Arc;
 
 use autonoe_core::event::HookFile;
@@ -399,4 +400,69 @@ async fn of_two_agents_at_once_one_lands_and_the_other_waits_on_its_branch() {
     assert!(fixture.path("agent-a-1").exists() && fixture.path("agent-b-1").exists());
     // Checks look at the commits of `run` only.
     assert!(!fixture.home().join("state/hub/hub.git/refs/autonoe/current").exists());
+}
+
+#[tokio::test]
+async fn what_git_or_a_tool_would_run_by_a_detour_is_held_back() {
+    for (prepare, files, held) in [
+        // Settings that include others, in turn.
+        (
+            "git config include.path ../gitconfig; printf '[include]\\n\\tpath = sub/more.cfg\\n' > gitconfig; git add gitconfig",
+            &[("sub/more.cfg", "[core]\n\tfsmonitor = evil\n")][..],
+            "sub/more.cfg",
+        ),
+        (
+            "rm -rf .git/hooks; mkdir myhooks; touch myhooks/x; git add myhooks; ln -s ../myhooks .git/hooks",
+            &[("myhooks/pre-commit", "#!/bin/sh\n")],
+            "myhooks/pre-commit",
+        ),
+        (
+            "mkdir -p .git/hooks tools; printf '#!/bin/sh\\ncd tools && ./x.sh\\n' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; echo 1 > tools/x.sh; git add tools",
+            &[("tools/x.sh", "evil\n")],
+            "tools/x.sh",
+        ),
+        (
+            "mkdir tools; echo '. ./tools/env.sh' > .envrc; echo 1 > tools/env.sh; git add .envrc tools",
+            &[("tools/env.sh", "evil\n")],
+            "tools/env.sh",
+        ),
+        (
+            "echo '*.key filter=crypt' > .gitattributes; git add .",
+            &[(".gitattributes", "*.png binary\n")],
+            ".gitattributes",
+        ),
+        ("true", &[("keys/.gitattributes", "*.key -filter\n")], "keys/.gitattributes"),
+    ] {
+        let fixture = HubFixture::new().await;
+        let script =
+            format!("{prepare}; git -c user.name=u -c user.email=u commit -q -n --allow-empty -m prepared");
+        let mut shell = Command::new("sh");
+        shell.args(["-ec", &script]).current_dir(fixture.root()).env("HOME", fixture.home());
+        assert!(shell.status().unwrap().success(), "{prepare}");
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, files);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert_eq!(why, LandingRefusal::SelfActing(vec![held.to_owned()]), "{prepare}");
+    }
+}
+
+#[tokio::test]
+async fn a_gitignore_that_ignores_more_lands() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(
+        &workspace,
+        &[(".gitignore", "/build/\n.vscode/*\n!.vscode/extensions.json\n.env*\n!.env.example\n")],
+    );
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+}
+
+#[tokio::test]
+async fn who_merges_by_hand_is_told_what_acts_by_itself() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[(".envrc", "evil")]);
+    fixture.commit(&[("mine.txt", "")]);
+    let why = refusal(fixture.land(&workspace, &revision).await).to_string();
+    assert!(why.contains("look at files") && why.ends_with(": .envrc"), "{why}");
 }
