@@ -43,7 +43,7 @@ pub fn start_detached(project: &Project, environment: &Environment) -> Result<u8
     loop {
         // It may have ended already, well or not.
         if let Ok(Some(status)) = child.try_wait() {
-            present::print(&fs::read_to_string(&output).unwrap_or_default());
+            present::print_lines(&fs::read_to_string(&output).unwrap_or_default());
             return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::ERROR));
         }
         let has_begun =

@@ -185,6 +185,7 @@ impl Screen {
         let ResolvedRun { title, project, job, policy, checkouts, verifier, .. } = run;
 
         let builders = Arc::new(CurrentBuilder::default());
+        let secrets = run.secrets.clone();
         let options = JournalOptions {
             secrets: run.secrets,
             crash: run.crash,
@@ -211,7 +212,9 @@ impl Screen {
         let sinks = self.sinks(&project, begun.run, telemetry.as_ref(), &builders, announcer);
         locked.record_run(begun.run)?;
         let status = match locked.has_project_lock() {
-            true => StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock)).await?,
+            true => StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock))
+                .await?
+                .redacting(&secrets),
             false => StatusStore::beside_another(&project, Arc::clone(&journal), Arc::clone(&clock)),
         };
         let status = Arc::new(status);

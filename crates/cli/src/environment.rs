@@ -195,9 +195,19 @@ impl Environment {
         self.overrides.insert(name.to_owned(), value);
     }
 
-    /// Values to redact: the keys in the providers' usual variables.
+    /// Values to redact: the keys in the providers' usual variables, and the variables that the user passes to commands.
     pub fn secrets(&self) -> Vec<String> {
-        KEY_VARIABLES.iter().filter_map(|name| self.variable(name)).collect()
+        let passed = self.user_config().map(|user| user.sandbox.env).unwrap_or_default();
+        let keys = KEY_VARIABLES.iter().filter_map(|name| self.variable(name));
+        keys.chain(passed.iter().filter_map(|name| self.variable(name))).collect()
+    }
+
+    /// Settings of git that variables name, and those of the machine.
+    pub fn git_settings(&self) -> Vec<PathBuf> {
+        let named =
+            ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(|name| self.variable(name));
+        let moved = self.variable("XDG_CONFIG_HOME").map(|home| format!("{home}/git/config"));
+        named.chain(moved).chain(["/etc/gitconfig".to_owned()]).map(PathBuf::from).collect()
     }
 
     /// The variables that the user passes to commands: those of the command line must be set.

@@ -35,9 +35,9 @@ Exit codes:
   4  a limit was reached (sessions, cost, time)
 
 Examples:
-  autonoe demo                         watch a complete run, with no key and no network
+  autonoe demo                         a complete run, without a key
   autonoe run --max-cost 20            build SPEC.md, spending at most $20
-  autonoe run -n 10 --wait-for-quota   at most ten sessions; wait when the quota runs out
+  autonoe run -n 10 --wait-for-quota   ten sessions; wait for the quota
   autonoe status                       show the state of the deliverables";
 
 /// Turn a written specification into verified software

@@ -9,6 +9,7 @@ mod plan_text;
 mod presenter;
 mod print;
 mod signal_notice;
+mod table;
 mod time;
 mod transcript;
 mod wrap;
@@ -23,9 +24,10 @@ pub use messages::{
 pub use plan_text::{CostEstimate, plan_text};
 pub use presenter::{LineTimes, Presenter, Verbosity};
 pub use print::{
-    clear_screen, notice, print, print_ansi, print_json, print_tagged, print_unchanged, report_end,
+    clear_screen, notice, print, print_ansi, print_json, print_lines, print_unchanged, report_end,
     report_fault, report_panics, warn,
 };
 pub use signal_notice::SignalNotice;
+pub use table::table;
 pub use time::local_time;
 pub use transcript::{TranscriptFilter, transcript};

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
-use autonoe_files::{UntrustedDir, Visibility, credentials_within};
+use autonoe_core::redact::SecretValues;
+use autonoe_files::{SETTINGS_LIMIT, UntrustedDir, Visibility, credentials_within, read_text};
 use autonoe_policy::{PermissionSet, PolicyOptions, Profile, read_only_names, registries};
 use autonoe_sandbox::{
     Bounds, EgressRules, HostPattern, Repository, RepositoryProblem, RoomConfig, RoomLimits, Sandbox,
@@ -67,6 +68,8 @@ pub fn detect_host(
 ) -> Result<impl Future<Output = DetectedHost> + Send + use<>, Fault> {
     let (own_executable, path) = (environment.own_executable()?, environment.path.clone());
     let (home, scratch) = (environment.home.clone(), project.state_dir().to_owned());
+    let settings = Repository::around(project.root()).directories.into_iter().map(|git| git.join("config"));
+    let settings: Vec<PathBuf> = settings.collect();
     Ok(async move {
         let sandbox = async {
             match without_sandbox {
@@ -74,7 +77,7 @@ pub fn detect_host(
                 false => find_sandbox(&own_executable, &path, &scratch).await,
             }
         };
-        let (sandbox, identity) = tokio::join!(sandbox, GitIdentity::find(&path, home.as_deref()));
+        let (sandbox, identity) = tokio::join!(sandbox, GitIdentity::find(&path, home.as_deref(), &settings));
         DetectedHost { sandbox, identity }
     })
 }
@@ -219,6 +222,7 @@ pub fn checkout_factory(
         hub: place.hub_objects(),
         repository: Repository::around(project.root()).directories.into_iter().next(),
         network: user.checks.network.then(|| Arc::clone(&room_config.egress)),
+        secrets: SecretValues::from(environment.secrets()),
     }
 }
 
@@ -375,7 +379,7 @@ fn egress(
     })
 }
 
-/// The user's name and email from git's global configuration.
+/// The user's name and email: those of the repository, or else those of git's global configuration.
 pub struct GitIdentity {
     name: String,
     email: String,
@@ -389,8 +393,26 @@ impl Default for GitIdentity {
     }
 }
 
+/// The name or email in the section `[user]` of a repository's own settings, which are only read: an agent may have written them.
+fn own_setting(file: &Path, key: &str) -> Option<String> {
+    let text = read_text(file, SETTINGS_LIMIT).ok().flatten()?;
+    let mut is_in_section = false;
+    let mut found = None;
+    for line in text.lines().map(str::trim) {
+        if line.starts_with('[') {
+            is_in_section = line.eq_ignore_ascii_case("[user]");
+        } else if let Some((name, value)) = line.split_once('=').filter(|_| is_in_section)
+            && name.trim().eq_ignore_ascii_case(key)
+        {
+            let value = value.trim().trim_matches('"');
+            found = (!value.is_empty() && !value.contains(['"', '\\', '#', ';'])).then(|| value.to_owned());
+        }
+    }
+    found
+}
+
 impl GitIdentity {
-    async fn find(path: &OsStr, home: Option<&Path>) -> Self {
+    async fn find(path: &OsStr, home: Option<&Path>, repository: &[PathBuf]) -> Self {
         let mut git = Command::new("git");
         git.args(["config", "--global", "--null", "--get-regexp", r"^user\.(name|email)$"])
             .env_clear()
@@ -411,9 +433,10 @@ impl GitIdentity {
             (!value.is_empty() && !value.contains(['\n', '"', '\\'])).then(|| value.to_owned())
         };
         let default = Self::default();
+        let own = |key: &str| repository.iter().find_map(|file| own_setting(file, key));
         Self {
-            name: setting("user.name").unwrap_or(default.name),
-            email: setting("user.email").unwrap_or(default.email),
+            name: own("name").or_else(|| setting("user.name")).unwrap_or(default.name),
+            email: own("email").or_else(|| setting("user.email")).unwrap_or(default.email),
             timed_out: false,
         }
     }

@@ -82,6 +82,7 @@ impl WorkPlace {
         let path = environment.for_children.iter().filter(|(name, _)| name == "PATH");
         let users = UsersMachine {
             home: environment.home.as_deref().and_then(|home| home.canonicalize().ok()),
+            git_settings: environment.git_settings(),
             search_path: path.flat_map(|(_, path)| path.split(':')).map(PathBuf::from).collect(),
             list_protected: Some(ListProtected(Arc::new(list_protected))),
         };

@@ -5,7 +5,7 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
 use autonoe_verify::{CheckEvidence, Evidence, coverage};
 
-use crate::checks::{check_state, says_builder};
+use crate::checks::{check_state, does_not_count, says_builder};
 use crate::document::{
     CodeBlock, CodeKind, ReportBlock, ReportLine, ReportSpan, Tone, badge, code, paragraph, section, text,
 };
@@ -130,8 +130,8 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
 fn criteria(item: &Deliverable, checks: &[Check], facts: &RunFacts) -> ReportBlock {
     let lines = coverage(item, &checks.iter().collect::<Vec<_>>()).into_iter().map(|criterion| {
         let mut line = vec![text(format!("{} ", criterion.text))];
-        let covering: Vec<&Check> =
-            checks.iter().filter(|check| criterion.checks.contains(&check.name)).collect();
+        let covering = checks.iter().filter(|check| criterion.checks.contains(&check.name));
+        let covering: Vec<&Check> = covering.filter(|check| !does_not_count(check, &facts.book)).collect();
         let says_builder =
             !covering.is_empty() && covering.iter().all(|check| says_builder(check, &facts.book));
         match covering.is_empty() {
@@ -142,7 +142,7 @@ fn criteria(item: &Deliverable, checks: &[Check], facts: &RunFacts) -> ReportBlo
                 } else {
                     "(checked by "
                 }));
-                line.extend(comma_separated(criterion.checks));
+                line.extend(comma_separated(covering.iter().map(|check| check.name.clone()).collect()));
                 line.push(text(")"));
             }
         }

@@ -18,7 +18,7 @@ mod sanitize;
 mod wording;
 
 pub use changes::ChangesUnavailable;
-pub use checks::{beyond_criteria, check_state, project_checks, says_builder};
+pub use checks::{beyond_criteria, check_state, does_not_count, project_checks, says_builder};
 pub use content::document;
 pub use document::Document;
 pub use ending::{Ending, EndingKind};

@@ -61,11 +61,15 @@ fn line(spans: &ReportLine) -> String {
     parts.collect::<String>().trim().to_owned()
 }
 
-/// On one line.
+/// On one line. Where the text names people or issues, a forge must not act on that.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied().unwrap_or(' ');
         match c {
+            '#' if next.is_ascii_digit() => out.push_str("#<!-- -->"),
+            '@' if next.is_ascii_alphanumeric() => out.push_str("@<!-- -->"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),

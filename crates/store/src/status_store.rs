@@ -11,6 +11,7 @@ use async_trait::async_trait;
 use autonoe_core::clock::Clock;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::plan::StatusReader;
+use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal, StatusChange};
 use autonoe_files::{DOCUMENT_LIMIT, ReadError, read_bytes, read_text};
 use jiff::civil::Date;
@@ -37,6 +38,7 @@ pub struct StatusStore {
     journal: Arc<SqliteJournal>,
     clock: Arc<dyn Clock>,
     writing: Mutex<()>,
+    redactor: Redactor,
 }
 
 impl StatusStore {
@@ -69,7 +71,19 @@ impl StatusStore {
 
     /// Opens the store for reading while another process may write.
     pub fn beside_another(project: &Project, journal: Arc<SqliteJournal>, clock: Arc<dyn Clock>) -> Self {
-        Self { path: project.status_file(), journal, clock, writing: Mutex::new(()) }
+        Self {
+            path: project.status_file(),
+            journal,
+            clock,
+            writing: Mutex::new(()),
+            redactor: Redactor::default(),
+        }
+    }
+
+    /// Keeps none of these values in what agents say.
+    #[must_use]
+    pub fn redacting(self, secrets: &SecretValues) -> Self {
+        Self { redactor: Redactor::default().sharing(secrets), ..self }
     }
 
     /// Reads a project's deliverables without a writer; `None` if there is no file.
@@ -117,7 +131,11 @@ impl StatusStore {
             Some((file, text)) => (file, sha256_hex(text.as_bytes())),
             None => (StatusFile::empty(today), String::new()),
         };
-        let (value, changes) = change(&mut file.status, today)?;
+        let (value, mut changes) = change(&mut file.status, today)?;
+        let reasons = file.status.deliverables.iter_mut().map(|item| &mut item.blocked_reason);
+        for reason in reasons.chain(changes.iter_mut().map(|change| &mut change.reason)).flatten() {
+            *reason = self.redactor.text(reason).into_owned();
+        }
         file.status.updated_at = today;
         let after = file.render();
         let intent = self.journal.intend_status(&before, &after, &changes).await?;

@@ -45,6 +45,7 @@ async fn compare(autonoe: &Path, project: &BenchProject, objects: &str) -> Resul
         hub: None,
         repository: None,
         network: None,
+        secrets: autonoe_core::redact::SecretValues::default(),
     };
     let (mut ours, mut cloned) = (Sample::default(), Sample::default());
     // Kept until the end: ext4 is slow to create files right after many were removed.

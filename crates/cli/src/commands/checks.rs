@@ -7,7 +7,6 @@ use autonoe_report::{check_state, project_checks};
 use autonoe_store::{CheckRegistry, LockHolder, ProjectUse};
 use autonoe_verify::{accept, check_key, describe_change, reject, why_not_counted, written_checks};
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -91,19 +90,16 @@ fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
     if checks.is_empty() {
         return "There are no checks, so deliverables that pass are only claimed. To add checks, see docs/verification.md.\n".to_owned();
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["CHECK", "OF", "FROM", "STATE", "COMMAND"]);
-    for check in checks {
-        let of = check.deliverable.clone().unwrap_or_else(|| "the project".to_owned());
-        table.add_row([
+    let rows = checks.iter().map(|check| {
+        [
             check.name.clone(),
-            of,
+            check.deliverable.clone().unwrap_or_else(|| "the project".to_owned()),
             check.origin.to_string(),
             check_state(check, book).to_owned(),
             present::cut(&check.command, 60),
-        ]);
-    }
-    let mut text = format!("{}\n", table.trim_fmt());
+        ]
+    });
+    let mut text = present::table(["CHECK", "OF", "FROM", "STATE", "COMMAND"], rows, &[]);
     for check in checks {
         if book.baselines.contains_key(&check_key(check))
             && let Some(doubt) = why_not_counted(check, book)

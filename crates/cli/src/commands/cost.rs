@@ -10,7 +10,6 @@ use autonoe_report::{cost, one_line};
 use autonoe_store::Project;
 use autonoe_store::journal::history::{History, SessionCost};
 use clap::{Args, ValueEnum};
-use comfy_table::{CellAlignment, Table, presets};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -145,16 +144,9 @@ fn as_text(by: CostKey, rows: &[(String, CostSum)], all: &CostSum) -> String {
         return "No sessions yet.\n".to_owned();
     }
     let name = by.to_possible_value().map(|value| value.get_name().to_uppercase()).unwrap_or_default();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([name.as_str(), "SESSIONS", "COST"]);
-    for (key, sum) in rows.iter().map(|(key, sum)| (one_line(key), sum)).chain([("total".to_owned(), all)]) {
-        table.add_row([key, format!("{:.0}", sum.sessions.ceil()), sum.shown()]);
-    }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    format!("{table}\n")
+    let sums = rows.iter().map(|(key, sum)| (one_line(key), sum)).chain([("total".to_owned(), all)]);
+    let rows = sums.map(|(key, sum)| [key, format!("{:.0}", sum.sessions.ceil()), sum.shown()]);
+    present::table([name.as_str(), "SESSIONS", "COST"], rows, &[1, 2])
 }
 
 fn as_json(rows: &[(String, CostSum)], all: &CostSum) -> serde_json::Value {

@@ -60,7 +60,7 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
     environment.for_children.extend(settings.map(|(name, value)| (name.to_owned(), value.to_owned())));
 
     present::print(&format!(
-        "This is a demo. The models are scripted: their replies are read from a file. Everything else is real: the loop,\n\
+        "This is a demo. The models are scripted: their replies are read from a file. Everything else is real: the loop, \
          the sandbox, the tools, the MCP server, the files, the tests and the git commits, in {}\n\
          Costs are what these tokens would cost at list price; nothing is spent.\n\n",
         directory.display()

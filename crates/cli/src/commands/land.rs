@@ -3,6 +3,7 @@
 use autonoe_core::clock::Clock as _;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
+use autonoe_core::redact::Redactor;
 use autonoe_report::escape_controls;
 use autonoe_store::{LockHolder, ProjectUse};
 use autonoe_workspace::{Landing, LandingConsent};
@@ -96,10 +97,13 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
         let hub = open_hub(&project, environment).await?;
         let shown = match hub.unlanded().await? {
             // An agent has written it, and it must not act on the terminal.
-            Some(unlanded) => escape_controls(&hub.show_unlanded(&unlanded).await?),
+            Some(unlanded) => {
+                let shown = hub.show_unlanded(&unlanded).await?;
+                escape_controls(&Redactor::new(&environment.secrets()).text(&shown))
+            }
             None => NOTHING.to_owned(),
         };
-        present::print(&shown);
+        present::print_lines(&shown);
         Ok(exit::DONE)
     })
 }

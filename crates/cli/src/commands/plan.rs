@@ -49,7 +49,7 @@ pub fn cmd_plan(args: &PlanArgs, environment: &Environment) -> Result<u8, Fault>
     if !args.spec.start_over
         && let Some(text) = plan_text(&project, estimate(&project)?)?
     {
-        present::print_tagged(&text);
+        present::print(&text);
         return Ok(exit::DONE);
     }
     let request = RunRequest {
@@ -99,7 +99,7 @@ fn edit(project: &Project, environment: &Environment) -> Result<u8, Fault> {
     if is_unchanged {
         present::print("Nothing was changed.\n");
     } else if let Some(text) = plan_text(project, estimate(project)?)? {
-        present::print_tagged(&text);
+        present::print(&text);
     }
     Ok(exit::DONE)
 }

@@ -72,7 +72,7 @@ pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fa
         ReportFormat::Html => html(&page),
     };
     match &args.output {
-        None => present::print(&page),
+        None => present::print_lines(&page),
         Some(file) => write_output("report", file, &page)?,
     }
     Ok(exit::DONE)

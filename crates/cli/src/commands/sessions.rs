@@ -12,7 +12,6 @@ use autonoe_core::redact::Redactor;
 use autonoe_report::cost;
 use autonoe_store::journal::history::{EventRow, History, SessionRow};
 use clap::{Args, Subcommand};
-use comfy_table::{Table, presets};
 use serde_json::json;
 
 use crate::arguments::ProjectArgs;
@@ -139,7 +138,7 @@ fn play(cassette: &Cassette, timed: bool, json: bool, redactor: &Redactor) {
                 std::thread::sleep(*after);
             }
             let line = if json { serde_json::to_string(event).ok() } else { debug_line(event, redactor) };
-            line.iter().for_each(|line| present::print(&format!("{line}\n")));
+            line.iter().for_each(|line| present::print_lines(&format!("{line}\n")));
         }
     }
 }
@@ -148,11 +147,8 @@ fn table(sessions: &[SessionRow]) -> String {
     if sessions.is_empty() {
         return "No sessions yet.\n".to_owned();
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["SESSION", "STARTED", "INSTRUCTION", "MODEL", "OUTCOME", "DURATION", "COST"]);
-    for row in sessions {
-        table.add_row([
+    let rows = sessions.iter().map(|row| {
+        [
             format!("{}.{}", row.run, row.number),
             local(&row.started_at),
             row.instruction.clone(),
@@ -160,9 +156,10 @@ fn table(sessions: &[SessionRow]) -> String {
             outcome(row).to_owned(),
             row.duration_seconds.map(seconds).unwrap_or_default(),
             cost(row.cost_usd.map(Usd)),
-        ]);
-    }
-    format!("{table}\n")
+        ]
+    });
+    let header = ["SESSION", "STARTED", "INSTRUCTION", "MODEL", "OUTCOME", "DURATION", "COST"];
+    present::table(header, rows, &[])
 }
 
 fn listed(

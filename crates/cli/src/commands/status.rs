@@ -11,7 +11,9 @@ use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
-use autonoe_report::{assurance, beyond_criteria, check_state, cost, one_line, project_checks, says_builder};
+use autonoe_report::{
+    assurance, beyond_criteria, check_state, cost, does_not_count, one_line, project_checks, says_builder,
+};
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
 use autonoe_store::{CheckRegistry, ControlDirectory, LockStatus, Project, ProjectLock, StatusStore};
 use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
@@ -83,7 +85,7 @@ pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fa
             if args.watch {
                 present::clear_screen();
             }
-            present::print_tagged(&text);
+            present::print(&text);
             shown = text;
         }
         if !args.watch || facts.lock == LockStatus::Free {
@@ -191,7 +193,7 @@ fn as_text(facts: &StatusFacts) -> String {
             match (&facts.unseen, &facts.unseen_head) {
                 (Some(unseen), _) => text.push_str(&format!("{}\n", unseen.sentence())),
                 (None, Some(head)) => text.push_str(&format!(
-                    "Your last commit, {}, came after the last check; the next `autonoe run` checks it\n",
+                    "Nothing was verified on your last commit, {}; the next `autonoe run` checks it\n",
                     short(head)
                 )),
                 (None, None) => {}
@@ -294,9 +296,13 @@ fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
     let own = checks_of(&facts.checks, &item.id);
     let mut text = String::new();
     for (index, criterion) in coverage(item, &own).into_iter().enumerate() {
-        let name = |check: &&Check| match says_builder(check, &facts.book) {
-            true => format!("{} (says the builder)", check.name),
-            false => check.name.clone(),
+        let name = |check: &&Check| {
+            let note = match (does_not_count(check, &facts.book), says_builder(check, &facts.book)) {
+                (true, _) => " (does not count)",
+                (false, true) => " (says the builder)",
+                (false, false) => "",
+            };
+            format!("{}{note}", check.name)
         };
         let covering = own.iter().filter(|check| criterion.checks.contains(&check.name));
         let names: Vec<String> = covering.map(name).collect();

@@ -175,6 +175,7 @@ impl ResolvedRun {
         };
         let checkouts =
             room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts", &place);
+        let checkouts = CheckoutFactory { secrets: secrets.clone(), ..checkouts };
         let hub = place.open_hub(&project, &checkouts.room_config, host.identity.as_pair(), environment);
         let tools = native_tools(&config, mode, &project, environment, &user, &policy, &secrets)?;
         room_config.bounds.read.extend(tools.installed.iter().cloned());

@@ -138,7 +138,7 @@ pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, 
                 Some((_, option)) => {
                     format!("`autonoe diff` shows them, `autonoe land {option}` lands them")
                 }
-                None => format!("git merge {branch}"),
+                None => format!("git merge --no-overwrite-ignore {branch}"),
             };
             let why = one_line(why);
             let line = format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}): {advice}");

@@ -53,6 +53,8 @@ pub fn report_panics() {
 
 /// Prints to standard error while there is no console. Does not wait long for a reader.
 pub fn notice(text: &str) {
+    let text =
+        width(OutputStream::Err).map_or_else(|| text.to_owned(), |width| wrapped(text, width).join("\n"));
     match OutputWriter::start(|_, _| String::new(), |_| {}) {
         Ok(writer) => {
             writer.line(OutputStream::Err, format!("{text}\n"));
@@ -71,13 +73,13 @@ pub fn print_ansi(text: &StyledStr) {
     print_unchanged(&if colours { text.ansi().to_string() } else { text.to_string() });
 }
 
-/// Prints text that may contain what agents, repositories and models wrote.
-pub fn print(text: &str) {
+/// Prints text that may contain what agents, repositories and models wrote, and whose lines are not to be broken.
+pub fn print_lines(text: &str) {
     print_unchanged(&escape_controls(text));
 }
 
-/// Like [`print`]; on a terminal, tags at the beginning of lines are coloured and lines are broken between words.
-pub fn print_tagged(text: &str) {
+/// Like [`print_lines`]; on a terminal, tags at the beginning of lines are coloured and lines are broken between words.
+pub fn print(text: &str) {
     let text = escape_controls(text);
     let width = width(OutputStream::Out);
     let lines = text.lines().flat_map(|line| match width {

@@ -20,10 +20,11 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
         let indent = paragraph.len() - paragraph.trim_start().len();
+        let hang = hanging(paragraph).min(width / 2);
         let mut line = " ".repeat(indent);
         for (index, word) in paragraph.trim_start().split(' ').enumerate() {
             if index > 0 && measure_text_width(&line) + 1 + measure_text_width(word) > width {
-                lines.push(std::mem::replace(&mut line, " ".repeat((indent + 2).min(width / 2))));
+                lines.push(std::mem::replace(&mut line, " ".repeat(hang)));
             } else if index > 0 {
                 line.push(' ');
             }
@@ -32,6 +33,17 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
         lines.push(line);
     }
     lines
+}
+
+/// The indentation of what does not fit on the first line: below the text after a tag such as `[PASS]`, or else a little deeper.
+fn hanging(paragraph: &str) -> usize {
+    let indent = paragraph.len() - paragraph.trim_start().len();
+    let after_tag = || {
+        let (tag, rest) = paragraph.split_once("] ").filter(|_| paragraph.starts_with('['))?;
+        let gap = rest.len() - rest.trim_start().len();
+        Some(tag.len() + 2 + gap)
+    };
+    after_tag().unwrap_or(indent + 2)
 }
 
 #[cfg(test)]
@@ -44,6 +56,8 @@ mod tests {
         assert_eq!(wrapped("one two three", 8), ["one two", "  three"]);
         assert_eq!(wrapped("  one two three", 9), ["  one two", "    three"]);
         assert_eq!(wrapped("averylongword b", 5), ["averylongword", "  b"], "a word is never broken");
+        assert_eq!(wrapped("[PASS]  one two", 12), ["[PASS]  one", "      two"], "at most half the width");
+        assert_eq!(wrapped("[PASS]  one two", 14), ["[PASS]  one", "       two"]);
         assert_eq!(wrapped("one\ntwo", 80), ["one", "two"]);
         assert_eq!(wrapped("", 80), [""]);
     }

@@ -79,11 +79,11 @@ fn two_agents_work_at_once_and_nothing_is_lost() {
     let second = one.finish();
     assert_eq!((landings(&second), second.code), (vec![("autonoe/1", false)], Some(0)), "{}", second.stderr);
     assert!(second.stderr.contains("your branch has moved"), "{}", second.stderr);
-    assert!(second.stderr.contains("git merge autonoe/1"), "{}", second.stderr);
+    assert!(second.stderr.contains("git merge --no-overwrite-ignore autonoe/1"), "{}", second.stderr);
     let land = || {
         String::from_utf8(project.autonoe(None).arg("land").output().expect("started").stdout).expect("text")
     };
-    assert!(land().contains("git merge autonoe/1"), "{}", land());
+    assert!(land().contains("git merge --no-overwrite-ignore autonoe/1"), "{}", land());
     project.git(&["merge", "-q", "-m", "both", "autonoe/1"]);
     assert_eq!(land(), "Nothing is waiting to land.\n");
     assert!(project.path("one.txt").exists() && project.path("two.txt").exists());

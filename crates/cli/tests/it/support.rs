@@ -186,9 +186,10 @@ impl RunOutput {
 pub fn without_bubblewrap(project: &CliTestProject) -> PathBuf {
     let bin = project.home().join("bin");
     fs::create_dir_all(&bin).expect("made");
-    for program in
-        ["bash", "sh", "cat", "ls", "git", "grep", "rm", "mv", "mkdir", "env", "seq", "sleep", "touch"]
-    {
+    for program in [
+        "bash", "sh", "cat", "ls", "git", "grep", "rm", "mv", "mkdir", "env", "seq", "sleep", "touch",
+        "xargs",
+    ] {
         symlink(format!("/usr/bin/{program}"), bin.join(program)).expect("linked");
     }
     bin

@@ -109,11 +109,14 @@ fn status_says_when_the_users_branch_went_on_after_the_last_check() {
         "#,
     ));
     project.run(&model, &["run"]).assert_ended("all_passed", 0);
-    assert!(!command(&project, &["status"], 0).contains("last check"), "it was verified on that commit");
+    assert!(
+        !command(&project, &["status"], 0).contains("Nothing was verified"),
+        "it was verified on that commit"
+    );
     project.commit(&[("a.txt", "broken\n")]);
     let status = command(&project, &["status"], 0);
     let head = project.git(&["rev-parse", "main"]);
-    let sentence = format!("Your last commit, {}, came after the last check", &head[..10]);
+    let sentence = format!("Nothing was verified on your last commit, {}", &head[..10]);
     assert!(status.contains(&sentence), "{status}");
     let json: serde_json::Value =
         serde_json::from_str(&command(&project, &["status", "--json"], 0)).expect("JSON");

@@ -564,3 +564,35 @@ fn a_sync_does_not_hide_what_is_waiting_to_land() {
     assert!(code == Some(0) && landed.contains("[LANDED]"), "{landed}");
     assert_eq!(project.read("a.txt"), "built\n");
 }
+
+#[test]
+fn committed_files_with_names_of_credentials_are_files_like_others() {
+    let files = [
+        (".npmrc", "save-exact=true\n"),
+        (".azure/pipeline.yml", "steps: []\n"),
+        (".docker/php.ini", "x=1\n"),
+        (".aws/config", "[default]\n"),
+    ];
+    for has_bubblewrap in [true, false] {
+        let project = project();
+        project.commit(&files);
+        let leaves = BUILDS.replace(
+            "git add a.txt && git commit -q -m 'Build a' && git log --oneline",
+            "echo save-exact=false > .npmrc; echo Build a",
+        );
+        let model = model(&always(&leaves));
+        let mut command = project.command(&model, &["run"]);
+        if !has_bubblewrap {
+            command.env("PATH", without_bubblewrap(&project));
+        }
+        let run = RunOutput::from(command.output().expect("started"));
+        assert_eq!(landings(&run), [("main", true)], "{}", run.stderr);
+        assert!(
+            !run.stderr.contains("left out") && !run.stderr.contains("cannot be committed"),
+            "{}",
+            run.stderr
+        );
+        assert_eq!(project.git(&["diff", "--name-status", "HEAD~1", "HEAD"]), "M\t.npmrc\nA\ta.txt");
+        assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    }
+}

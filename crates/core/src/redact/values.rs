@@ -39,6 +39,10 @@ impl Values {
         }
         self.values.push(value.to_owned());
         self.forms.extend(forms(value));
+        // A command can print one line of a key.
+        for line in value.lines().map(str::trim).filter(|line| value.contains('\n') && is_secret_line(line)) {
+            self.forms.extend(forms(line));
+        }
         self.forms.sort();
         self.forms.dedup();
     }
@@ -67,6 +71,12 @@ impl Values {
         }
         redactions
     }
+}
+
+/// Whether a line of a value is worth hiding: the first and last lines of keys are the same in all of them.
+fn is_secret_line(line: &str) -> bool {
+    const MIN_LINE_BYTES: usize = 12;
+    line.len() >= MIN_LINE_BYTES && !line.starts_with("-----")
 }
 
 impl std::fmt::Debug for Values {

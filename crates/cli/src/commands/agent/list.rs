@@ -4,7 +4,6 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_workflow::{criteria, list, load, validate};
 use clap::Args;
-use comfy_table::{Table, presets};
 use serde_json::json;
 
 use super::definition::agents_directory;
@@ -56,13 +55,11 @@ pub fn cmd_list(args: &AgentListArgs, environment: &Environment) -> Result<u8, F
             "There are no agents in .autonoe/agents. Create one with `autonoe agent init NAME`.\n",
         );
     } else {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["NAME", "STEPS", "DONE WHEN", "STATE", "DESCRIPTION"]);
-        for (name, steps, done, state, description) in rows {
-            let (done, description) = (present::cut(&done, 40), present::cut(&description, 60));
-            table.add_row([name, steps.to_string(), done, state, description]);
-        }
-        present::print(&format!("{}\n", table.trim_fmt()));
+        let rows = rows.into_iter().map(|(name, steps, done, state, description)| {
+            [name, steps.to_string(), present::cut(&done, 40), state, present::cut(&description, 60)]
+        });
+        let header = ["NAME", "STEPS", "DONE WHEN", "STATE", "DESCRIPTION"];
+        present::print(&present::table(header, rows, &[]));
     }
     Ok(exit::DONE)
 }

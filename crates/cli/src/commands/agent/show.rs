@@ -40,7 +40,7 @@ enum ShowFormat {
 /// Draws invalid definitions too.
 pub fn cmd_show(args: &AgentShowArgs, environment: &Environment) -> Result<u8, Fault> {
     let (_, definition) = load_agent(&args.name, &args.project, environment)?;
-    present::print(&match args.format {
+    present::print_lines(&match args.format {
         ShowFormat::Text => draw::text(&definition),
         ShowFormat::Mermaid => draw::mermaid(&definition),
         ShowFormat::Svg => draw::svg(&definition),
