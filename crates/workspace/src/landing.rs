@@ -167,6 +167,16 @@ impl Hub {
         left
     }
 
+    /// Finishes a landing during which a process was killed. Returns its branch and commit if it landed.
+    pub async fn finish_interrupted_landing(&self) -> Result<Option<(String, String)>, Fault> {
+        let Some(record) = self.unfinished_landing() else {
+            return Ok(None);
+        };
+        let _turn = self.landing_turn().await?;
+        let from = self.update().await?;
+        Ok(self.finish_landing(&from).await?.map(|commit| (record.branch, commit)))
+    }
+
     /// Finishes a landing during which the process was killed. Returns its commit if it landed. The caller must have a landing turn.
     pub(crate) async fn finish_landing(&self, from: &ProjectRevision) -> Result<Option<String>, Fault> {
         let Some(record) = self.unfinished_landing() else {

@@ -60,8 +60,15 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
     let _locked = lock_project(&project, &holder, ProjectUse::Deliverables)?;
     runtime()?.block_on(async {
         let hub = open_hub(&project, environment).await?;
+        let finished = hub.finish_interrupted_landing().await?;
+        if let Some((branch, commit)) = &finished {
+            let landed = present::landing(branch, commit, None).1;
+            present::print(&format!("{landed}: a landing that was interrupted is finished now\n"));
+        }
         let Some(unlanded) = hub.unlanded().await? else {
-            present::print(NOTHING);
+            if finished.is_none() {
+                present::print(NOTHING);
+            }
             return Ok(exit::DONE);
         };
         let part = hub.checked_unlanded(&unlanded, &verified_commits_of(&project)?).await?;

@@ -596,3 +596,23 @@ fn committed_files_with_names_of_credentials_are_files_like_others() {
         assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
     }
 }
+
+#[test]
+fn land_finishes_a_landing_that_was_killed() {
+    let project = project();
+    let model = model(&always(BUILDS));
+    let old = project.git(&["rev-parse", "main"]);
+    let run = project.run(&model, &["run", "--land", "never"]);
+    assert_eq!(landings(&run), [("autonoe/1", false)]);
+    let commit = project.git(&["rev-parse", "autonoe/1"]);
+    // As a killed process leaves it: on record, and with a file that git has only begun to write.
+    let hub = project.journal().with_file_name("hub");
+    let record = serde_json::json!({ "branch": "main", "commit": commit, "old": old });
+    fs::write(hub.join("landing.json"), record.to_string()).expect("written");
+    project.write("a.txt", "bu");
+    let (landed, code) = command(&project, &["land"]);
+    assert!(code == Some(0) && landed.contains("[LANDED]") && landed.contains("interrupted"), "{landed}");
+    assert_eq!(project.read("a.txt"), "built\n");
+    assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    assert_eq!(command(&project, &["land"]), ("Nothing is waiting to land.\n".to_owned(), Some(0)));
+}
