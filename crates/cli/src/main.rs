@@ -28,6 +28,7 @@ mod resolve_backends;
 mod resources;
 mod room_config;
 mod scratch;
+mod spec_template;
 mod stop;
 mod system;
 mod unseen_commits;

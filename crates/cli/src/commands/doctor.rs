@@ -27,6 +27,7 @@ use crate::providers;
 use crate::resources;
 use crate::room_config;
 use crate::scratch::ScratchDir;
+use crate::spec_template::refuse_template;
 use crate::system::runtime;
 use crate::vendors::{self, Readiness};
 
@@ -296,7 +297,7 @@ fn project_findings(project: &Project) -> Vec<DoctorFinding> {
     let mut findings = vec![
         check("project", Ok(project.root().display().to_string())),
         check("writable", project.predict_writable().map(|()| "the project and the state directory".into())),
-        check("SPEC.md", project.read_spec().map(|text| format!("{} lines", text.lines().count()))),
+        check("SPEC.md", spec(project)),
         check(".autonoe/agent.json", AgentConfig::load(project).map(|config| effective_config(&config))),
         check("git repository", room_config::search_repository(project).map(|()| "ok".into())),
         check("checks", checks(project)),
@@ -346,6 +347,12 @@ fn deliverables(project: &Project) -> Result<String, Fault> {
         }
         None => "none yet".into(),
     })
+}
+
+fn spec(project: &Project) -> Result<String, Fault> {
+    let text = project.read_spec()?;
+    refuse_template(&text)?;
+    Ok(format!("{} lines", text.lines().count()))
 }
 
 fn checks(project: &Project) -> Result<String, Fault> {

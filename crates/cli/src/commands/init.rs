@@ -11,9 +11,9 @@ use clap::Args;
 
 use crate::arguments::ProjectArgs;
 use crate::present;
+use crate::spec_template::TEMPLATE;
 use crate::write_fault::cannot_write;
 
-const SPEC: &str = include_str!("init/SPEC.md");
 const AGENT_CONFIG: &str = include_str!("init/agent.json");
 
 /// Create a starter SPEC.md and configuration
@@ -27,7 +27,7 @@ pub struct InitArgs {
 
 pub fn cmd_init(args: &InitArgs) -> Result<u8, Fault> {
     let root = args.project.project_dir.clone().unwrap_or_else(|| ".".into());
-    let files = [("SPEC.md", SPEC), (".autonoe/agent.json", AGENT_CONFIG)];
+    let files = [("SPEC.md", TEMPLATE), (".autonoe/agent.json", AGENT_CONFIG)];
     for (name, content) in files {
         let path = root.join(name);
         let written = create(&root, Path::new(name), content)

@@ -62,13 +62,30 @@ fn init_creates_only_missing_files() {
     assert_eq!(code, Some(0));
     assert!(out.contains("SPEC.md: already exists") && out.contains("agent.json: created"), "{out}");
     assert!(project.read("SPEC.md").contains("A, B and C"));
-    std::fs::remove_file(project.path("SPEC.md")).expect("removed");
-    text(&project, &["init"]);
     let (_, out, _) = text(&project, &["doctor"]);
     assert!(
         out.contains("ok   SPEC.md") && out.contains("ok   .autonoe/agent.json: profiles base, node"),
         "{out}"
     );
+}
+
+#[test]
+fn the_untouched_template_is_not_built() {
+    let project = CliTestProject::empty();
+    assert_eq!(text(&project, &["init"]).0, Some(0));
+    let model = model(&builder());
+    for command in ["run", "plan", "sync"] {
+        let output = project.command(&model, &[command]).output().expect("started");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {err}");
+        assert!(err.contains("SPEC.md is still the template of `autonoe init`"), "{command}: {err}");
+    }
+    assert!(model.requests().is_empty(), "nothing was spent");
+    let (code, out, _) = text(&project, &["doctor"]);
+    assert_eq!(code, Some(2));
+    assert!(out.contains("BAD  SPEC.md: SPEC.md is still the template"), "{out}");
+    project.write("SPEC.md", &project.read("SPEC.md").replace("For example:", "Build A, B and C."));
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
 }
 
 #[test]
