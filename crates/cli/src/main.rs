@@ -28,8 +28,10 @@ mod resolve_backends;
 mod resources;
 mod room_config;
 mod scratch;
+mod spec_draft;
 mod spec_template;
 mod stop;
+mod survey;
 mod system;
 mod unseen_commits;
 mod vendors;
@@ -103,7 +105,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Report(args)) => commands::report::cmd_report(&args, &environment),
         Some(CliCommand::Cost(args)) => commands::cost::cmd_cost(&args, &environment),
         Some(CliCommand::Agent(args)) => commands::agent::cmd_agent(args, &environment),
-        Some(CliCommand::Init(args)) => commands::init::cmd_init(&args),
+        Some(CliCommand::Init(args)) => commands::init::cmd_init(&args, &environment),
         Some(CliCommand::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(CliCommand::Demo(args)) => commands::demo::cmd_demo(args, environment),
         Some(CliCommand::Policy(args)) => commands::policy::cmd_policy(&args, &environment),

@@ -50,6 +50,7 @@ mod quota;
 mod replay;
 mod report;
 mod sandbox;
+mod setting_up;
 mod special_files;
 mod steering;
 mod structured_answers;
