@@ -38,7 +38,7 @@ pub fn cmd_trust(args: &TrustArgs, environment: &Environment) -> Result<u8, Faul
         present::print("You have already approved this.\n");
         return Ok(exit::DONE);
     }
-    if !args.yes && !consent::ask() {
+    if !args.yes && !consent::ask(consent::APPROVE) {
         return Err(consent::not_trusted(&widening));
     }
     widening.trust(&project)?;

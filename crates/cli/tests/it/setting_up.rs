@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::support::{CliTestProject, builder, has_bubblewrap, model};
+use super::support::{CliTestProject, RunOutput, builder, has_bubblewrap, model};
 
 fn text(project: &CliTestProject, args: &[&str]) -> (Option<i32>, String, String) {
     let output = project.autonoe(None).args(args).output().expect("started");
@@ -84,4 +84,50 @@ fn the_check_that_init_writes_decides() {
     };
     assert_eq!(checked("red_first"), [("\"make-tests\"".to_owned(), false)]);
     assert_eq!(checked("confirmation"), [("\"make-tests\"".to_owned(), true)]);
+}
+
+#[test]
+fn a_sentence_becomes_the_specification() {
+    let project = CliTestProject::empty();
+    project.write("go.mod", "module example.com/x\n");
+    let server = model(&builder());
+    let output =
+        project.command(&server, &["run", "build A, B and C", "--no-sandbox"]).output().expect("started");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("you did not agree") && err.contains("--yes agrees"), "{err}");
+    assert!(!project.path("SPEC.md").exists() && server.requests().is_empty(), "nothing happened");
+
+    fs::remove_file(project.path("go.mod")).expect("removed");
+    let output = project.command(&server, &["run", "build A, B and C", "--yes"]).output().expect("started");
+    let output = RunOutput::from(output);
+    output.assert_ended("all_passed", 0);
+    assert!(output.stderr.contains("SPEC.md will be:\n\n  # Build A, B and C"), "{}", output.stderr);
+    assert_eq!(project.read("SPEC.md"), "# Build A, B and C\n\nbuild A, B and C\n");
+}
+
+#[test]
+fn a_sentence_never_replaces_a_specification() {
+    let project = CliTestProject::new();
+    let spec = project.read("SPEC.md");
+    let (code, _, err) = text(&project, &["run", "add login", "--yes"]);
+    assert_eq!(code, Some(2));
+    assert!(err.contains("SPEC.md is here already, so it was not made from \"add login\""), "{err}");
+    assert!(err.contains("Add it to SPEC.md and start `autonoe run`"), "{err}");
+    assert_eq!(project.read("SPEC.md"), spec);
+    fs::remove_file(project.path("SPEC.md")).expect("removed");
+    text(&project, &["init"]);
+    let (_, _, err) = text(&project, &["run", "add login", "--yes"]);
+    assert!(err.contains("the untouched template") && err.contains("Delete SPEC.md"), "{err}");
+    for (args, wanted) in [
+        (&["run", " ", "--yes"][..], "is empty"),
+        (&["run", "```check", "--yes"], "cannot become a SPEC.md"),
+        (&["run", "--yes"], "<SENTENCE>"),
+    ] {
+        fs::remove_file(project.path("SPEC.md")).unwrap_or_default();
+        let (code, _, err) = text(&project, args);
+        assert_eq!(code, Some(2), "{err}");
+        assert!(err.contains(wanted), "{err}");
+        assert!(!project.path("SPEC.md").exists());
+    }
 }
