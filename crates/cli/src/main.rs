@@ -69,7 +69,12 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     let (secrets, result) = match Environment::read() {
-        Ok(environment) => (environment.secrets(), dispatch(cli, environment)),
+        Ok(environment) => {
+            if environment.variable("NO_COLOR").is_some() {
+                present::disable_colours();
+            }
+            (environment.secrets(), dispatch(cli, environment))
+        }
         Err(fault) => (Vec::new(), Err(fault)),
     };
     let code = result.unwrap_or_else(|fault| {

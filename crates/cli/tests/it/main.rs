@@ -22,6 +22,7 @@ mod declarative_agents;
 mod deleted_status;
 mod demo;
 mod disk_errors;
+mod doctor;
 mod documented_tests;
 mod environments;
 mod event_order;
