@@ -14,6 +14,7 @@ mod engine;
 mod environment;
 mod helper;
 mod lock_project;
+mod offered_servers;
 mod open_hub;
 mod options;
 mod output_file;

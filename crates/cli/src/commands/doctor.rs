@@ -3,6 +3,7 @@
 mod agents;
 mod container;
 mod fix;
+mod other_tools;
 mod packages;
 mod project;
 mod sandbox;
@@ -69,6 +70,7 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     match project {
         Ok(project) => {
             findings.extend(project::findings(&project, environment, args.in_place));
+            findings.extend(other_tools::findings(&project));
             let work =
                 sandbox.map(|sandbox| project::try_work(&project, environment, sandbox, args.in_place));
             findings.extend(work.unwrap_or_default());

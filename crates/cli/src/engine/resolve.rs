@@ -33,6 +33,7 @@ use crate::backend_settings::{BackendSettings, SettingsReader};
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::lock_project::socket_path;
+use crate::offered_servers::with_approved_servers;
 use crate::permissions::policy_level;
 use crate::preflight::{self, WorkMode};
 use crate::providers;
@@ -88,7 +89,8 @@ impl ResolvedRun {
     pub async fn resolve(mut request: RunRequest<'_>, environment: &Environment) -> Result<Self, Fault> {
         let (args, mode, title) = (request.args, request.job.mode(), request.job.title());
         let project = environment.project(&args.project)?;
-        let config = AgentConfig::load(&project)?;
+        let own_config = AgentConfig::load(&project)?;
+        let config = with_approved_servers(&own_config, &project);
         let user = environment.user_config()?;
         let without_sandbox = room_config::disabled_by(request.no_sandbox, environment, &user);
         if without_sandbox.is_some() {
@@ -122,7 +124,7 @@ impl ResolvedRun {
         };
         let is_strict = matches!(job, RunJob::Run { is_strict: true, .. });
         let job = job.prepare(&project, start_over)?;
-        ensure_trusted(&project, &config)?;
+        ensure_trusted(&project, &own_config)?;
         project.check_writable()?;
         let providers = providers::find(environment, &user).await?;
         let chain = resolve_backends(args, plan_model, environment, &providers, !job.is_over())?;

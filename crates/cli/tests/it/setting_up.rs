@@ -2,7 +2,10 @@
 
 use std::fs;
 
-use super::support::{CliTestProject, RunOutput, builder, has_bubblewrap, model};
+use super::claude::claude;
+use super::support::{
+    CliTestProject, RunOutput, always, assert_script_followed, builder, has_bubblewrap, model,
+};
 
 fn text(project: &CliTestProject, args: &[&str]) -> (Option<i32>, String, String) {
     let output = project.autonoe(None).args(args).output().expect("started");
@@ -129,5 +132,147 @@ fn a_sentence_never_replaces_a_specification() {
         assert_eq!(code, Some(2), "{err}");
         assert!(err.contains(wanted), "{err}");
         assert!(!project.path("SPEC.md").exists());
+    }
+}
+
+const SERVER: &str = include_str!("../../src/commands/demo/conventions-server.sh");
+
+#[test]
+fn mcp_servers_of_other_tools_are_used_once_they_are_approved() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("server.sh", SERVER);
+    project.write(
+        ".mcp.json",
+        r#"{"mcpServers": {"team": {"command": "sh", "args": ["server.sh"]}, "old": {"type": "sse", "url": "https://x.invalid"}}}"#,
+    );
+    let (_, out, _) = text(&project, &["doctor"]);
+    assert!(out.contains("not used until you approve them with `autonoe trust`: team (.mcp.json)"), "{out}");
+    assert!(out.contains("note ignored: MCP server old of .mcp.json"), "{out}");
+    let turns = |expected: &str| {
+        format!(
+            r#"
+            [[conversation.turn]]
+            call = [{{ tool = "mcp__team__conventions", input = {{}} }}]
+            [[conversation.turn]]
+            expect = "{expected}"
+            text = "done"
+            "#
+        )
+    };
+    let before = model(&always(&turns("There is no tool 'mcp__team__conventions'")));
+    project.run(&before, &["run", "-n", "1"]);
+    assert_script_followed(&before);
+
+    let (code, out, _) = text(&project, &["trust"]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("MCP server team (.mcp.json): {\"command\":\"sh\""), "{out}");
+    assert!(out.contains("Not approved: runs do not use them"), "without a terminal nobody can agree: {out}");
+    let (_, out, _) = text(&project, &["trust", "--yes"]);
+    assert!(out.contains("Approved.") && out.contains("Not usable: MCP server old"), "{out}");
+    let after = model(&always(&turns("Name a test case in lower case")));
+    project.run(&after, &["run", "-n", "1"]);
+    assert_script_followed(&after);
+    let (_, out, _) = text(&project, &["doctor"]);
+    assert!(out.contains("ok   MCP servers of other tools: used, as you have approved: team"), "{out}");
+
+    project.write(".mcp.json", &project.read(".mcp.json").replace("server.sh", "other.sh"));
+    let (_, out, _) = text(&project, &["doctor"]);
+    assert!(out.contains("not used until you approve them"), "a change needs a new approval: {out}");
+}
+
+const REVIEWER: &str =
+    "---\nname: reviewer\ndescription: Reviews changes\ntools: Read\n---\nBegin with the word INSPECTED.\n";
+
+/// The main agent starts the project's sub-agent, and then takes the turns `after`.
+fn asks_the_reviewer(tool: &str, after: &str) -> String {
+    format!(
+        r#"
+        [[conversation]]
+        when = "look at a.txt"
+          [[conversation.turn]]
+          text = "INSPECTED and fine"
+        [[conversation]]
+          [[conversation.turn]]
+          call = [{{ tool = "{tool}", input = {{ description = "review", prompt = "look at a.txt", subagent_type = "reviewer" }} }}]
+          {after}
+        "#
+    )
+}
+
+#[test]
+fn the_projects_sub_agents_work_with_the_native_agent() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(".claude/agents/reviewer.md", REVIEWER);
+    let after = r#"
+          [[conversation.turn]]
+          expect = "INSPECTED and fine"
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+    "#;
+    let server = model(&asks_the_reviewer("Task", after));
+    project.run(&server, &["run"]).assert_ended("all_passed", 0);
+    assert_script_followed(&server);
+    let requests: Vec<String> = server.requests().iter().map(|request| format!("{request:?}")).collect();
+    let of_reviewer = |text: &&String| text.contains("Begin with the word INSPECTED");
+    assert_eq!(requests.iter().filter(of_reviewer).count(), 1, "only the sub-agent has its instructions");
+    assert!(requests[0].contains("reviewer: Reviews changes"), "the main agent knows of it");
+    let (_, out, _) = text(&project, &["doctor"]);
+    assert!(
+        out.contains(".claude/agents: used; sub-agents of native and claude") && out.contains("reviewer"),
+        "{out}"
+    );
+
+    let unknown = always(
+        r#"
+        [[conversation.turn]]
+        call = [{ tool = "Task", input = { description = "x", prompt = "x", subagent_type = "nobody" } }]
+        [[conversation.turn]]
+        expect = "There is no sub-agent 'nobody'. Available: reviewer, general-purpose."
+        text = "done"
+        "#,
+    );
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(".claude/agents/reviewer.md", REVIEWER);
+    let server = model(&unknown);
+    project.run(&server, &["run", "-n", "1"]);
+    assert_script_followed(&server);
+}
+
+#[test]
+fn the_projects_sub_agents_work_with_claude() {
+    let Some(claude) = claude() else { return };
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write(".claude/agents/reviewer.md", REVIEWER);
+    // Claude Code does not wait for it, so when the answer arrives is not known.
+    let waits = "[[conversation.turn]]\ntext = 'I wait.'\n".repeat(3);
+    let server = model(&asks_the_reviewer("Agent", &waits));
+    claude.run(&project, &server, &["run", "--backend", "claude", "-n", "1"]);
+    let requests: Vec<String> = server.requests().iter().map(|request| format!("{request:?}")).collect();
+    let of_reviewer = |text: &&String| text.contains("Begin with the word INSPECTED");
+    assert_eq!(requests.iter().filter(of_reviewer).count(), 1, "only the sub-agent has its instructions");
+}
+
+#[test]
+fn doctor_lists_what_other_tools_left() {
+    let project = CliTestProject::new();
+    for (name, text) in [
+        ("AGENTS.md", "Use tabs."),
+        (".worktreeinclude", ".env\n"),
+        (".claude/skills/deploy/SKILL.md", "---\nname: deploy\ndescription: d\n---\nx"),
+        (".claude/settings.json", "{}"),
+        (".gemini/settings.json", r#"{"mcpServers": {"notes": {"command": "notes-mcp"}}}"#),
+    ] {
+        project.write(name, text);
+    }
+    let (_, out, _) = text(&project, &["doctor"]);
+    for line in [
+        "ok   AGENTS.md: used; every agent gets it as information",
+        "ok   .worktreeinclude: used;",
+        "ok   .claude/skills: used; the native agent can load its 1 skill(s)",
+        "note MCP servers of other tools: not used until you approve them with `autonoe trust`: notes (.gemini/settings.json)",
+        "note .claude/settings.json, .gemini/settings.json: settings, permissions and hooks of other tools are ignored",
+    ] {
+        assert!(out.contains(line), "{line:?} is missing in:\n{out}");
     }
 }
