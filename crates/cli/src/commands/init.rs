@@ -1,5 +1,7 @@
 //! `autonoe init`
 
+mod install_browser;
+
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -25,6 +27,10 @@ use crate::write_fault::cannot_write;
 pub struct InitArgs {
     #[command(flatten)]
     project: ProjectArgs,
+
+    /// Install the browser that agents look at pages with (Playwright's MCP server and Chromium), for all your projects
+    #[arg(long)]
+    browser: bool,
 }
 
 pub fn cmd_init(args: &InitArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -47,6 +53,9 @@ pub fn cmd_init(args: &InitArgs, environment: &Environment) -> Result<u8, Fault>
         let what = if is_new { "created" } else { "already exists, not changed" };
         present::print_tagged(&format!("{name}: {what}\n"));
         created.extend(is_new.then_some(name));
+    }
+    if args.browser {
+        install_browser::install(&root, environment)?;
     }
     present::print_tagged(&next_steps(&survey, network, &created));
     Ok(exit::DONE)

@@ -8,6 +8,7 @@ use autonoe_agents::NativeSettings;
 use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::limits::Limits;
+use autonoe_core::mode::Mode;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
 use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
@@ -30,6 +31,7 @@ use super::setup::{
 use crate::arguments::CommonArgs;
 use crate::backend_name::BackendName;
 use crate::backend_settings::{BackendSettings, SettingsReader};
+use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::lock_project::socket_path;
@@ -157,6 +159,9 @@ impl ResolvedRun {
             )
         }));
         notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
+        if mode == Mode::Run {
+            notices.extend(browser::missing(&project, environment, &config));
+        }
         policy.temp = room_config::temporary(sandbox.layer(), &project);
         policy.level = policy_level(&config, sandbox.layer(), site.is_some());
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);

@@ -2,9 +2,12 @@
 
 use std::fs;
 
+use autonoe_test_kit::write_program;
+
 use super::claude::claude;
 use super::support::{
     CliTestProject, RunOutput, always, assert_script_followed, builder, has_bubblewrap, model,
+    without_bubblewrap,
 };
 
 fn text(project: &CliTestProject, args: &[&str]) -> (Option<i32>, String, String) {
@@ -275,4 +278,83 @@ fn doctor_lists_what_other_tools_left() {
     ] {
         assert!(out.contains(line), "{line:?} is missing in:\n{out}");
     }
+}
+
+#[test]
+fn init_installs_the_browser_that_runs_then_find() {
+    let project = CliTestProject::new();
+    // Without the browsers of this machine.
+    let bin = without_bubblewrap(&project);
+    let autonoe = |args: &[&str]| {
+        let mut command = project.autonoe(None);
+        let output = command.args(args).env("PATH", &bin).output().expect("started");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (_, out, _) = autonoe(&["doctor"]);
+    assert!(
+        out.contains(
+            "note browser: none; for agents that look at pages, `autonoe init --browser` installs it"
+        ),
+        "{out}"
+    );
+    let (code, _, err) = autonoe(&["init", "--browser"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("npm was not found on the PATH") && err.contains("Install Node.js"), "{err}");
+
+    write_program(
+        &bin.join("npm"),
+        "echo \"$@\" > npm.txt; mkdir -p node_modules/.bin; touch node_modules/.bin/playwright-mcp",
+    );
+    write_program(&bin.join("npx"), "exit 3");
+    let (code, _, err) = autonoe(&["init", "--browser"]);
+    assert_eq!(code, Some(2), "{err}");
+    assert!(err.contains("`npx --yes playwright install chromium` failed: exit status: 3"), "{err}");
+    write_program(
+        &bin.join("npx"),
+        "echo \"$@\" > npx.txt; mkdir -p $PLAYWRIGHT_BROWSERS_PATH/chromium-9/chrome-linux; \
+         touch $PLAYWRIGHT_BROWSERS_PATH/chromium-9/chrome-linux/chrome",
+    );
+    let (code, out, err) = autonoe(&["init", "--browser"]);
+    assert_eq!(code, Some(0), "{err}");
+    let directory = project.home().join(".local/share/autonoe/browser");
+    let browser = directory.join("browsers/chromium-9/chrome-linux/chrome");
+    assert!(out.contains(&format!("browser: {}, with ", browser.display())), "{out}");
+    let read = |name: &str| fs::read_to_string(directory.join(name)).expect("written");
+    assert_eq!(read("npm.txt"), "install --no-audit --no-fund --prefix . @playwright/mcp\n");
+    assert_eq!(read("npx.txt"), "--yes playwright install chromium\n");
+    let (_, out, _) = autonoe(&["doctor"]);
+    assert!(out.contains(&format!("ok   browser: {}", browser.display())), "{out}");
+    fs::remove_file(directory.join("npx.txt")).expect("removed");
+    let (code, _, _) = autonoe(&["init", "--browser"]);
+    assert!(code == Some(0) && !directory.join("npx.txt").exists(), "nothing is installed twice");
+}
+
+#[test]
+fn a_run_says_that_the_browser_it_should_use_is_missing() {
+    let project = CliTestProject::new();
+    let bin = without_bubblewrap(&project);
+    let server = model(&builder());
+    let warnings = || {
+        let mut command = project.command(&server, &["run", "--no-sandbox", "-n", "1"]);
+        let output = command.env("PATH", &bin).output().expect("started");
+        let doctor = project.autonoe(None).arg("doctor").env("PATH", &bin).output().expect("started");
+        let (run, doctor) = (output.stderr, doctor.stdout);
+        (String::from_utf8_lossy(&run).into_owned(), String::from_utf8_lossy(&doctor).into_owned())
+    };
+    let (run, _) = warnings();
+    assert!(!run.contains("browser"), "a project that uses none is not bothered: {run}");
+    let wanted = "the configuration uses a browser, but Playwright's MCP server with Chromium was not found";
+    project.write(".autonoe/agent.json", r#"{"allowedTools": ["mcp__playwright__browser_navigate"]}"#);
+    assert!(text(&project, &["trust", "--yes"]).1.contains("Approved"));
+    let (run, doctor) = warnings();
+    assert!(run.contains(wanted) && run.contains("`autonoe init --browser` installs it"), "{run}");
+    assert!(doctor.contains(&format!("note browser: {wanted}")), "{doctor}");
+    fs::remove_file(project.path(".autonoe/agent.json")).expect("removed");
+    project.write("node_modules/.bin/playwright-mcp", "");
+    let (run, doctor) = warnings();
+    assert!(
+        run.contains("but Chromium was not found") && doctor.contains("but Chromium was not found"),
+        "{run}"
+    );
 }

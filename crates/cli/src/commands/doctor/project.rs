@@ -14,9 +14,11 @@ use autonoe_store::{
 use autonoe_verify::why_other_project;
 
 use super::DoctorFinding;
+use crate::browser::{self, INSTALL, InstalledBrowser};
 use crate::consent;
 use crate::environment::Environment;
 use crate::lock_project::describe_locks;
+use crate::offered_servers::with_approved_servers;
 use crate::preflight::{self, WorkMode};
 use crate::room_config;
 use crate::scratch::ScratchDir;
@@ -35,6 +37,7 @@ pub fn findings(project: &Project, environment: &Environment, in_place: bool) ->
         DoctorFinding::of("SPEC.md", spec(project)),
     ];
     findings.extend(config.as_ref().ok().and_then(|config| trust(config, project)));
+    findings.extend(config.as_ref().ok().map(|config| browser(config, project, environment)));
     findings.push(DoctorFinding::of(".autonoe/agent.json", config.map(|config| effective_config(&config))));
     findings.extend([
         repository(project, in_place),
@@ -65,6 +68,17 @@ fn trust(config: &AgentConfig, project: &Project) -> Option<DoctorFinding> {
         )),
         false => DoctorFinding::fault("trust", &consent::not_trusted(&widening)),
     })
+}
+
+fn browser(config: &AgentConfig, project: &Project, environment: &Environment) -> DoctorFinding {
+    if let Some(missing) = browser::missing(project, environment, &with_approved_servers(config, project)) {
+        return DoctorFinding::Note(format!("browser: {missing}"));
+    }
+    let installed = InstalledBrowser::find(project.root(), environment);
+    match (installed.missing(), installed.browser) {
+        (None, Some(path)) => DoctorFinding::Good(format!("browser: {}", path.display())),
+        (_, _) => DoctorFinding::Note(format!("browser: none; for agents that look at pages, {INSTALL}")),
+    }
 }
 
 fn repository(project: &Project, in_place: bool) -> DoctorFinding {
