@@ -8,12 +8,14 @@ mod backend_settings;
 mod browser;
 mod command_line;
 mod commands;
+mod completion_candidates;
 mod consent;
 mod detach;
 mod engine;
 mod environment;
 mod helper;
 mod lock_project;
+mod nearest_command;
 mod offered_servers;
 mod open_hub;
 mod options;
@@ -45,8 +47,10 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{exit, fault_exit_code};
 use autonoe_core::redact::Redactor;
 use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
 
 use crate::environment::Environment;
+use crate::nearest_command::suggest_command;
 use crate::options::{Cli, CliCommand};
 
 fn main() -> ExitCode {
@@ -68,7 +72,11 @@ fn main() -> ExitCode {
         present::report_fault(&fault, &Redactor::new(&[]));
         return ExitCode::from(fault_exit_code(&fault));
     }
-    let cli = Cli::parse();
+    CompleteEnv::with_factory(Cli::command).var(commands::completions::VARIABLE).complete();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let args: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        suggest_command(error, Cli::command(), &args).exit()
+    });
     let (secrets, result) = match Environment::read() {
         Ok(environment) => {
             if environment.variable("NO_COLOR").is_some() {
@@ -118,7 +126,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Trust(args)) => commands::trust::cmd_trust(&args, &environment),
         Some(CliCommand::Sessions(args)) => commands::sessions::cmd_sessions(&args, &environment),
         Some(CliCommand::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
-        Some(CliCommand::Completions(args)) => commands::completions::cmd_completions(&args, Cli::command()),
+        Some(CliCommand::Completions(args)) => commands::completions::cmd_completions(&args),
         Some(CliCommand::Man(args)) => commands::man::cmd_man(&args, Cli::command()),
     }
 }

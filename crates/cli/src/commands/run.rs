@@ -6,11 +6,13 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_workspace::{LandWhen, LandingTarget, SiteOptions};
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 
 use self::sentence::write_spec;
 use super::pr::{PrArgs, cmd_pr};
 use crate::arguments::{CommonArgs, SpecArgs};
 use crate::backend_name::BackendWithModel;
+use crate::completion_candidates;
 use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
 use crate::spec_draft::CheckNetwork;
@@ -76,7 +78,7 @@ pub struct RunArgs {
     pub approve_plan: bool,
 
     /// Agent that reviews, at the end, what no check covers: NAME or NAME:MODEL, different from the builder
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion_candidates::agents))]
     pub verifier: Option<BackendWithModel>,
 }
 
