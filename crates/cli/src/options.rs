@@ -37,6 +37,7 @@ Exit codes:
 Examples:
   autonoe demo                         watch a complete run, with no key and no network
   autonoe run --max-cost 20            build SPEC.md, spending at most $20
+  autonoe run 'add a login page'       make SPEC.md from a sentence, and build it
   autonoe run -n 10 --wait-for-quota   at most ten sessions; wait when the quota runs out
   autonoe status                       show the state of the deliverables";
 

@@ -23,7 +23,7 @@ pub const DESTRUCTIVE: &str =
 /// Build SPEC.md, session by session, until every achievable deliverable has passed
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
-    /// What to build, in one sentence: makes a SPEC.md from it, where there is none, and asks before it is built
+    /// What to build, in one sentence, where there is no SPEC.md yet: becomes SPEC.md once you agree
     #[arg(value_name = "SENTENCE")]
     pub sentence: Option<String>,
 

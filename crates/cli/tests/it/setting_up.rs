@@ -6,8 +6,8 @@ use autonoe_test_kit::write_program;
 
 use super::claude::claude;
 use super::support::{
-    CliTestProject, RunOutput, always, assert_script_followed, builder, has_bubblewrap, model,
-    without_bubblewrap,
+    CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, builder,
+    has_bubblewrap, model, until, without_bubblewrap,
 };
 
 fn text(project: &CliTestProject, args: &[&str]) -> (Option<i32>, String, String) {
@@ -110,6 +110,20 @@ fn a_sentence_becomes_the_specification() {
     output.assert_ended("all_passed", 0);
     assert!(output.stderr.contains("SPEC.md will be:\n\n  # Build A, B and C"), "{}", output.stderr);
     assert_eq!(project.read("SPEC.md"), "# Build A, B and C\n\nbuild A, B and C\n");
+}
+
+#[test]
+fn a_sentence_can_be_built_in_the_background() {
+    let project = CliTestProject::empty();
+    let server = model(&builder());
+    let mut command = project.autonoe(Some(&server));
+    command.args(["run", "build A, B and C", "--yes", "--detach", "--in-place", "--backend", "native"]);
+    let output = command.args(["--session-delay", "0s"]).output().expect("started");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(project.read("SPEC.md"), "# Build A, B and C\n\nbuild A, B and C\n");
+    let all_passed = || text(&project, &["status"]).1.contains("3/3 deliverables passed");
+    until("everything has passed", all_passed);
+    assert_no_processes_left(&project);
 }
 
 #[test]
