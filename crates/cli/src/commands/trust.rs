@@ -29,10 +29,12 @@ pub struct TrustArgs {
 
 pub fn cmd_trust(args: &TrustArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
+    let offered = OfferedServers::find(&project);
     match Widening::of(&AgentConfig::load(&project)?, &project) {
-        None => present::print(
+        None if offered.servers.is_empty() => present::print(
             ".autonoe/agent.json asks for no additional permissions; there is nothing to approve.\n",
         ),
+        None => {}
         Some(widening) => {
             present::print(&consent::describe(&widening));
             if !approve(&widening, &project, args.yes)? {
@@ -40,16 +42,15 @@ pub fn cmd_trust(args: &TrustArgs, environment: &Environment) -> Result<u8, Faul
             }
         }
     }
-    let offered = OfferedServers::find(&project);
     if let Some(widening) = offered.widening() {
         let lines: Vec<String> = widening.lines.iter().map(|line| format!("  {line}\n")).collect();
-        present::print(&format!("\nOther tools' files offer these MCP servers:\n{}", lines.concat()));
+        present::print(&format!("The files of other tools offer these MCP servers:\n{}", lines.concat()));
         if !approve(&widening, &project, args.yes)? {
             present::print("Not approved: runs do not use them.\n");
         }
     }
     for problem in &offered.problems {
-        present::print(&format!("Not usable: {problem}.\n"));
+        present::print_tagged(&format!("Not usable: {problem}.\n"));
     }
     Ok(exit::DONE)
 }
