@@ -27,6 +27,7 @@ use serde_json::{Value, json};
 use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events, model_failure};
 use crate::guides;
+use crate::sub_agents;
 use crate::user_messages::take_messages;
 use crate::vendor::{
     EXIT_LIMIT, JsonLineProcess, PreparedSession, ProcessOutput, ProtocolNoise, SERVER, VendorSession,
@@ -104,6 +105,9 @@ impl ClaudeBackend {
         .to_vec();
         if let Some(tokens) = spec.thinking {
             arguments.extend(["--max-thinking-tokens".to_owned(), tokens.to_string()]);
+        }
+        if let Some(agents) = sub_agents::for_claude(&sub_agents::read(&self.settings.root)) {
+            arguments.extend(["--agents".to_owned(), agents]);
         }
         arguments.extend(resume_arguments(spec.history.as_ref()));
         if let Some(schema) = &spec.answer_schema {

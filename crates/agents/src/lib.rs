@@ -11,6 +11,7 @@ mod guides;
 mod hook_room;
 pub mod native;
 pub mod replay;
+mod sub_agents;
 mod user_messages;
 mod vendor;
 
@@ -19,4 +20,5 @@ pub use claude::ClaudeBackend;
 pub use codex::{CodexBackend, UserProvider};
 pub use gemini::GeminiBackend;
 pub use native::{NativeBackend, NativeSettings, PhaseRules};
+pub use sub_agents::sub_agent_names;
 pub use vendor::{KeyPlacement, ModelService, VendorLogin, VendorProfile, VendorSettings, Version};

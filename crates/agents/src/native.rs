@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::answer::{AnswerCheck, ExpectedAnswer};
 use crate::emit::{Emitter, events};
 use crate::guides;
+use crate::sub_agents;
 use server_record::ServerRecord;
 use toolbox::Toolbox;
 use turns::Turns;
@@ -98,7 +99,7 @@ impl Backend for NativeBackend {
         });
         let tools = Toolbox::new(
             fixed.collect(),
-            spec.phase.may_write(),
+            spec.phase.may_write().then(|| sub_agents::read(&settings.root)),
             servers,
             Arc::clone(&self.servers),
             workspace,

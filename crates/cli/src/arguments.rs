@@ -7,8 +7,10 @@ use std::time::Duration;
 use autonoe_core::limits::DEFAULT_MAX_RETRIES;
 use autonoe_core::money::Usd;
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 
 use crate::backend_name::{BackendChoice, BackendWithModel};
+use crate::completion_candidates;
 
 /// Tokens; used when `--thinking` is given without a budget.
 const DEFAULT_THINKING: &str = "8192";
@@ -58,11 +60,11 @@ pub struct CommonArgs {
 
     /// Agent to use: claude, codex, gemini, native (built in, works with any model provider), acp:'COMMAND' (any agent that
     /// speaks the Agent Client Protocol), a name from your config.toml, replay:FILE, or auto (the first one that is ready)
-    #[arg(long, value_name = "NAME", default_value = "auto")]
+    #[arg(long, value_name = "NAME", default_value = "auto", add = ArgValueCandidates::new(completion_candidates::backends))]
     pub backend: BackendChoice,
 
     /// Fallback agents, tried in order when quota runs out or an agent is down: NAME or NAME:MODEL, comma-separated
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', add = ArgValueCandidates::new(completion_candidates::agents))]
     pub fallback: Vec<BackendWithModel>,
 
     /// Enable extended thinking, with a budget in tokens [default: 8192 if given without a value]

@@ -7,6 +7,8 @@ use autonoe_report::escape_controls;
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, Widening};
 
+pub const APPROVE: &str = "Approve?";
+
 /// Fails unless the user has approved, or approves now, what the repository's configuration adds.
 pub fn ensure_trusted(project: &Project, config: &AgentConfig) -> Result<(), Fault> {
     let Some(widening) = Widening::of(config, project).filter(|widening| !widening.is_trusted(project))
@@ -15,7 +17,7 @@ pub fn ensure_trusted(project: &Project, config: &AgentConfig) -> Result<(), Fau
     };
     if std::io::stdin().is_terminal() && std::io::stderr().is_terminal() {
         let _ = write!(std::io::stderr(), "{}", escape_controls(&describe(&widening)));
-        if ask() {
+        if ask(APPROVE) {
             return widening.trust(project);
         }
     }
@@ -28,11 +30,11 @@ pub fn describe(widening: &Widening) -> String {
 }
 
 /// Anything but `y` or `yes` is a no, and so is a missing terminal.
-pub fn ask() -> bool {
+pub fn ask(question: &str) -> bool {
     if !std::io::stdin().is_terminal() {
         return false;
     }
-    let _ = write!(std::io::stderr(), "Approve? [y/N] ");
+    let _ = write!(std::io::stderr(), "{question} [y/N] ");
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     read.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")

@@ -53,6 +53,8 @@ pub struct Environment {
     state_variable: &'static str,
     /// Directory of the user's config.toml.
     pub config_home: Option<PathBuf>,
+    /// Directory of what autonoe installs for the user.
+    data_home: Option<PathBuf>,
     /// `PATH`.
     pub path: OsString,
     /// The machine's HTTP proxy, and the value of `NO_PROXY`.
@@ -85,6 +87,7 @@ impl Environment {
         let is_named = variable("XDG_STATE_HOME").is_some_and(|named| state_home.starts_with(named));
         let state_variable = if is_named { "XDG_STATE_HOME" } else { "HOME" };
         let config_home = directory("XDG_CONFIG_HOME", ".config");
+        let data_home = directory("XDG_DATA_HOME", ".local/share");
         let path = std::env::var_os("PATH").unwrap_or_default();
         let upstream =
             ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"].into_iter().find_map(variable);
@@ -105,6 +108,7 @@ impl Environment {
             state_home,
             state_variable,
             config_home,
+            data_home,
             path,
             upstream: upstream.map(|url| (url, direct)),
             overrides: BTreeMap::new(),
@@ -173,6 +177,11 @@ impl Environment {
         let message = format!("The state directory {} is inside the project.", state.display());
         Err(Fault::permanent(FaultLayer::Config, "state_directory", message)
             .hint("Set XDG_STATE_HOME to a directory outside of the project, or leave it unset."))
+    }
+
+    /// Where `autonoe init --browser` installs the browser. Not in the state directory, which rooms cannot read.
+    pub fn browser_home(&self) -> Option<PathBuf> {
+        self.data_home.as_ref().map(|directory| directory.join("browser"))
     }
 
     /// `None` for an unset or empty variable.

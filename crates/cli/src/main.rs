@@ -8,12 +8,15 @@ mod backend_settings;
 mod browser;
 mod command_line;
 mod commands;
+mod completion_candidates;
 mod consent;
 mod detach;
 mod engine;
 mod environment;
 mod helper;
 mod lock_project;
+mod nearest_command;
+mod offered_servers;
 mod open_hub;
 mod options;
 mod output_file;
@@ -29,7 +32,10 @@ mod resources;
 mod room_config;
 mod scratch;
 mod search_path;
+mod spec_draft;
+mod spec_template;
 mod stop;
+mod survey;
 mod system;
 mod unseen_commits;
 mod vendors;
@@ -42,8 +48,10 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{exit, fault_exit_code};
 use autonoe_core::redact::Redactor;
 use clap::{CommandFactory, Parser};
+use clap_complete::CompleteEnv;
 
 use crate::environment::Environment;
+use crate::nearest_command::suggest_command;
 use crate::options::{Cli, CliCommand};
 
 fn main() -> ExitCode {
@@ -66,9 +74,18 @@ fn main() -> ExitCode {
         present::report_fault(&fault, &Redactor::new(&[]));
         return ExitCode::from(fault_exit_code(&fault));
     }
-    let cli = Cli::parse();
+    CompleteEnv::with_factory(Cli::command).var(commands::completions::VARIABLE).complete();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        let args: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+        suggest_command(error, Cli::command(), &args).exit()
+    });
     let (secrets, result) = match Environment::read() {
-        Ok(environment) => (environment.secrets(), dispatch(cli, environment)),
+        Ok(environment) => {
+            if environment.variable("NO_COLOR").is_some() {
+                present::disable_colours();
+            }
+            (environment.secrets(), dispatch(cli, environment))
+        }
         Err(fault) => (Vec::new(), Err(fault)),
     };
     let code = result.unwrap_or_else(|fault| {
@@ -104,14 +121,14 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Report(args)) => commands::report::cmd_report(&args, &environment),
         Some(CliCommand::Cost(args)) => commands::cost::cmd_cost(&args, &environment),
         Some(CliCommand::Agent(args)) => commands::agent::cmd_agent(args, &environment),
-        Some(CliCommand::Init(args)) => commands::init::cmd_init(&args),
+        Some(CliCommand::Init(args)) => commands::init::cmd_init(&args, &environment),
         Some(CliCommand::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(CliCommand::Demo(args)) => commands::demo::cmd_demo(args, environment),
         Some(CliCommand::Policy(args)) => commands::policy::cmd_policy(&args, &environment),
         Some(CliCommand::Trust(args)) => commands::trust::cmd_trust(&args, &environment),
         Some(CliCommand::Sessions(args)) => commands::sessions::cmd_sessions(&args, &environment),
         Some(CliCommand::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
-        Some(CliCommand::Completions(args)) => commands::completions::cmd_completions(&args, Cli::command()),
+        Some(CliCommand::Completions(args)) => commands::completions::cmd_completions(&args),
         Some(CliCommand::Man(args)) => commands::man::cmd_man(&args, Cli::command()),
     }
 }

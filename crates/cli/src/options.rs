@@ -37,6 +37,7 @@ Exit codes:
 Examples:
   autonoe demo                         a complete run, without a key
   autonoe run --max-cost 20            build SPEC.md, spending at most $20
+  autonoe run 'add a login page'       make SPEC.md from a sentence
   autonoe run -n 10 --wait-for-quota   ten sessions; wait for the quota
   autonoe status                       show the state of the deliverables";
 

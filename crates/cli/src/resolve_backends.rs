@@ -89,7 +89,7 @@ fn no_agent_ready(because: &str) -> Fault {
 }
 
 /// The first agent that offers the model, is installed and logged in, with the reason; the native agent if there is none.
-fn first_ready(
+pub fn first_ready(
     model: Option<&str>,
     environment: &Environment,
     providers: &[Provider],

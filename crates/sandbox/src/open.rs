@@ -36,6 +36,8 @@ pub struct Sandbox {
     own_binary: PathBuf,
     layer: SandboxLayer,
     helper: PathBuf,
+    /// Better layers that do not work on this machine, each with the reason.
+    unavailable: Vec<String>,
 }
 
 /// This machine supports no layer.
@@ -61,7 +63,12 @@ impl Sandbox {
     /// Rooms without restrictions, which still kill everything that was started in them. `own_binary` is a binary that calls
     /// [`crate::run_helper_process`], normally our own executable.
     pub fn none(own_binary: impl Into<PathBuf>) -> Self {
-        Self { own_binary: own_binary.into(), layer: SandboxLayer::None, helper: PathBuf::new() }
+        Self {
+            own_binary: own_binary.into(),
+            layer: SandboxLayer::None,
+            helper: PathBuf::new(),
+            unavailable: Vec::new(),
+        }
     }
 
     /// The best layer that works on this machine. Each candidate is tried by opening a room around `scratch`; nothing is
@@ -71,7 +78,7 @@ impl Sandbox {
         for layer in candidates() {
             match Self::with_layer(own_binary, layer, path) {
                 Ok(sandbox) => match sandbox.probe(scratch).await {
-                    Ok(()) => return Ok(sandbox),
+                    Ok(()) => return Ok(Self { unavailable: reasons, ..sandbox }),
                     Err(error) => reasons.push(format!("{}: {error}", layer.name())),
                 },
                 Err(why) => reasons.push(format!("{}: {why}", layer.name())),
@@ -92,11 +99,16 @@ impl Sandbox {
             SandboxLayer::Seatbelt => PathBuf::from("/usr/bin/sandbox-exec"),
             SandboxLayer::None => PathBuf::new(),
         };
-        Ok(Self { own_binary: own_binary.to_owned(), layer, helper })
+        Ok(Self { own_binary: own_binary.to_owned(), layer, helper, unavailable: Vec::new() })
     }
 
     pub fn layer(&self) -> SandboxLayer {
         self.layer
+    }
+
+    /// Better layers that do not work on this machine, each with the reason.
+    pub fn unavailable(&self) -> &[String] {
+        &self.unavailable
     }
 
     /// The path of our own binary inside a room.

@@ -22,11 +22,40 @@ pub struct Widening {
     /// One line per added permission.
     pub lines: Vec<String>,
     hash: String,
+    source: WideningSource,
 }
 
-#[derive(Serialize, Deserialize)]
+/// What is approved separately.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WideningSource {
+    AgentConfig,
+    /// Files of other tools.
+    Offered,
+}
+
+/// Hashes of what the user has approved.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 struct TrustRecord {
-    agent_json: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent_json: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offered: Option<String>,
+}
+
+impl TrustRecord {
+    /// An unreadable record approves nothing.
+    fn read(project: &Project) -> Self {
+        let text = read_text(&project.trust_file(), SETTINGS_LIMIT).ok().flatten();
+        text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+    }
+
+    fn of(&mut self, source: WideningSource) -> &mut Option<String> {
+        match source {
+            WideningSource::AgentConfig => &mut self.agent_json,
+            WideningSource::Offered => &mut self.offered,
+        }
+    }
 }
 
 impl Widening {
@@ -47,21 +76,29 @@ impl Widening {
         let servers = config.mcp_servers.iter().flatten();
         lines.extend(servers.map(|(name, server)| format!("MCP server {name}: {server}")));
         lines.extend(hooks(config, project));
+        Self::from_lines(&lines, WideningSource::AgentConfig)
+    }
+
+    /// What files of other tools would add, one line each; `None` if that is nothing.
+    pub fn offered(lines: Vec<String>) -> Option<Self> {
+        Self::from_lines(&lines, WideningSource::Offered)
+    }
+
+    fn from_lines(lines: &[String], source: WideningSource) -> Option<Self> {
         let lines: Vec<String> = lines.iter().map(|line| escaped(line)).collect();
         let hash = sha256_hex(lines.join("\n").as_bytes());
-        (!lines.is_empty()).then_some(Self { lines, hash })
+        (!lines.is_empty()).then_some(Self { lines, hash, source })
     }
 
     /// Whether the user has approved exactly this.
     pub fn is_trusted(&self, project: &Project) -> bool {
-        let decision = read_text(&project.trust_file(), SETTINGS_LIMIT).ok().flatten();
-        let decision: Option<TrustRecord> = decision.and_then(|text| serde_json::from_str(&text).ok());
-        decision.is_some_and(|decision| decision.agent_json == self.hash)
+        TrustRecord::read(project).of(self.source).as_ref() == Some(&self.hash)
     }
 
     /// Records that the user approves exactly this.
     pub fn trust(&self, project: &Project) -> Result<(), Fault> {
-        let decision = TrustRecord { agent_json: self.hash.clone() };
+        let mut decision = TrustRecord::read(project);
+        *decision.of(self.source) = Some(self.hash.clone());
         let write = || -> io::Result<()> {
             atomic::write(&project.trust_file(), serde_json::to_string(&decision)?.as_bytes())
         };
@@ -167,6 +204,19 @@ mod tests {
             widening(r#"{"permissions": {"allow": ["Read(./**)\n\u001b[1A\u202ex", "Bash(echo 'é')"]}}"#);
         let lines = widening.expect("it widens").lines;
         assert_eq!(lines, ["permission: Read(./**)\\n\\u{1b}[1A\\u{202e}x", "permission: Bash(echo 'é')"]);
+    }
+
+    #[test]
+    fn offers_are_approved_apart_from_the_configuration() {
+        let home = tempfile::TempDir::new().expect("temporary directory");
+        let project = Project::open(home.path(), &home.path().join("state")).expect("project");
+        let docker = widening(r#"{"allowCommands": ["docker"]}"#).expect("it widens");
+        let offered = Widening::offered(docker.lines.clone()).expect("an offer");
+        docker.trust(&project).expect("written");
+        assert!(!offered.is_trusted(&project), "the same text from elsewhere");
+        offered.trust(&project).expect("written");
+        assert!(offered.is_trusted(&project) && docker.is_trusted(&project), "each is kept");
+        assert_eq!(Widening::offered(Vec::new()), None);
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub use output::{Attachment, ToolErrorCode, ToolOutput};
 pub use outputs::{MAX_OUTPUT_CHARS, MAX_SAVED_BYTES, MAX_SAVED_FILES, Outputs};
 pub use pdf::{MAX_PDF_BYTES, MAX_PDF_PAGES};
 pub use read::{DEFAULT_LINES, MAX_LINE_CHARS, MAX_READ_BYTES, ReadTool};
-pub use skill::{MAX_SKILLS, SkillTool};
+pub use skill::{FrontMatter, MAX_SKILLS, SkillTool};
 pub use todo_write::TodoWriteTool;
 pub use tool::{MAX_RESULT_CHARS, Tool, ToolSpec, call};
 pub use web_fetch::WebFetchTool;

@@ -17,7 +17,7 @@ use crate::output::{ToolErrorCode, ToolOutput};
 use crate::tool::blocking;
 use crate::tool::{Tool, ToolSpec};
 use crate::{args, cap};
-use front_matter::FrontMatter;
+pub use front_matter::FrontMatter;
 
 /// The file that makes a directory a skill.
 const SKILL_FILE: &str = "SKILL.md";

@@ -13,9 +13,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::server_record::ServerRecord;
 use crate::hook_room::HookRoom;
+use crate::sub_agents::SubAgent;
 
 /// The tool that starts a sub-agent.
 pub(super) const TASK: &str = "Task";
+
+/// The sub-agent without instructions of its own.
+const GENERAL: &str = "general-purpose";
 
 /// How long a session waits for its MCP servers before it starts. Tools that are known from the first request
 /// on are more likely to be used, and the provider's cache of the request stays valid.
@@ -45,14 +49,14 @@ pub(super) struct Toolbox {
     workspace: Arc<Workspace>,
     gates: Vec<Arc<dyn Gate>>,
     stop: CancellationToken,
-    /// Whether the Task tool is available.
-    tasks: bool,
+    /// The sub-agents that the Task tool names; `None` if there is no such tool.
+    tasks: Option<Vec<SubAgent>>,
 }
 
 impl Toolbox {
     pub(super) fn new(
         fixed: Vec<Arc<dyn Tool>>,
-        tasks: bool,
+        tasks: Option<Vec<SubAgent>>,
         servers: Option<McpServers>,
         record: Arc<ServerRecord>,
         workspace: Arc<Workspace>,
@@ -69,7 +73,7 @@ impl Toolbox {
             self.sent_generation.store(servers.generation(), Ordering::Relaxed);
         }
         let mut definitions = self.definitions_for_task();
-        definitions.extend(self.tasks.then(task_definition));
+        definitions.extend(self.tasks.as_deref().map(task_definition));
         definitions
     }
 
@@ -83,6 +87,17 @@ impl Toolbox {
             input_schema: spec.input_schema,
         });
         defined.collect()
+    }
+
+    /// The sub-agent that a Task call names; an error for the model if there is none of this name. `None` is one without instructions of its own.
+    pub(super) fn sub_agent(&self, arguments: &Value) -> Result<Option<&SubAgent>, String> {
+        let named = arguments.get("subagent_type").and_then(Value::as_str).filter(|name| !name.is_empty());
+        let Some(name) = named.filter(|name| *name != GENERAL) else { return Ok(None) };
+        let known = self.tasks.as_deref().unwrap_or_default();
+        known.iter().find(|agent| agent.name == name).map(Some).ok_or_else(|| {
+            let names: Vec<&str> = known.iter().map(|agent| agent.name.as_str()).chain([GENERAL]).collect();
+            format!("There is no sub-agent '{name}'. Available: {}.", names.join(", "))
+        })
     }
 
     /// Whether tools have been added or removed since the last [`definitions`](Self::definitions).
@@ -176,20 +191,28 @@ impl Toolbox {
     }
 }
 
-fn task_definition() -> ToolDefinition {
+fn task_definition(sub_agents: &[SubAgent]) -> ToolDefinition {
+    let mut description =
+        "Starts a sub-agent for a piece of work. It sees only the prompt, has the same tools, and its \
+         last message is the result. Use it for searches and questions whose details you do not need to see."
+            .to_owned();
+    let mut properties = json!({
+        "description": { "type": "string", "description": "A short description of the work." },
+        "prompt": { "type": "string", "description": "Everything the sub-agent needs to know, and what to report." },
+    });
+    if !sub_agents.is_empty() {
+        description.push_str(" The project has these sub-agents with instructions of their own:");
+        for agent in sub_agents {
+            description.push_str(&format!("\n- {}: {}", agent.name, agent.description));
+        }
+        let names: Vec<&str> = sub_agents.iter().map(|agent| agent.name.as_str()).chain([GENERAL]).collect();
+        properties["subagent_type"] =
+            json!({ "type": "string", "enum": names, "description": "The sub-agent to start." });
+    }
     ToolDefinition {
         name: TASK.to_owned(),
-        description: "Starts a sub-agent for a piece of work. It sees only the prompt, has the same tools, and its \
-             last message is the result. Use it for searches and questions whose details you do not need to see."
-            .to_owned(),
-        input_schema: json!({
-            "type": "object",
-            "properties": {
-                "description": { "type": "string", "description": "A short description of the work." },
-                "prompt": { "type": "string", "description": "Everything the sub-agent needs to know, and what to report." },
-            },
-            "required": ["description", "prompt"],
-        }),
+        description,
+        input_schema: json!({ "type": "object", "properties": properties, "required": ["description", "prompt"] }),
     }
 }
 

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::toolbox::{CallOutcome, TASK, Toolbox, task_prompt};
 use crate::emit::{Emitter, host_refused, model_failure};
+use crate::sub_agents::SubAgent;
 use crate::user_messages::take_messages;
 
 /// Limit per session; a session that needs more is not making progress.
@@ -259,6 +260,10 @@ impl Turns {
             let message = "Task needs `prompt`: the instructions for the sub-agent, as a string.".to_owned();
             return CallOutcome::failed(ToolErrorCode::ValidationError, message);
         };
+        let sub_agent = match self.tools.sub_agent(&call.arguments) {
+            Ok(sub_agent) => sub_agent,
+            Err(message) => return CallOutcome::failed(ToolErrorCode::NotFound, message),
+        };
         if let Some(denial) = self.tools.denial(&tool_call(call)).await {
             return denial;
         }
@@ -269,7 +274,15 @@ impl Turns {
             );
             return CallOutcome::failed(ToolErrorCode::RateLimited, message);
         }
-        let mut conversation = Conversation::new(&self.system, self.tools.definitions_for_task(), prompt);
+        let mut definitions = self.tools.definitions_for_task();
+        let system = match sub_agent {
+            Some(SubAgent { name, prompt, tools, .. }) => {
+                definitions.retain(|tool| tools.as_ref().is_none_or(|tools| tools.contains(&tool.name)));
+                format!("{}\n\nYou are the project's sub-agent {name}:\n{prompt}", self.system)
+            }
+            None => self.system.clone(),
+        };
+        let mut conversation = Conversation::new(&system, definitions, prompt);
         let turns = self.run_turns(&mut conversation, emitter, TurnOwner::Task(&call.id));
         match Box::pin(turns).await {
             (SessionEnd::Completed, last_text) if !last_text.is_empty() => CallOutcome::ok(last_text),

@@ -12,6 +12,7 @@ mod validate;
 use autonoe_core::fault::Fault;
 use clap::{Args, Subcommand};
 
+pub use self::definition::agents_directory;
 use crate::environment::Environment;
 
 /// Run, inspect and create declarative agents

@@ -12,7 +12,7 @@ use clap::Args;
 
 use super::report::last_report;
 use crate::arguments::ProjectArgs;
-use crate::consent::ask;
+use crate::consent::{APPROVE, ask};
 use crate::environment::Environment;
 use crate::open_hub::open_hub;
 use crate::present;
@@ -104,7 +104,7 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
             push.join(" "),
             create.join(" ")
         ));
-        if !ask() {
+        if !ask(APPROVE) {
             return Err(failed("Nothing was pushed: you did not agree.".to_owned())
                 .hint("Without a terminal, --yes agrees."));
         }

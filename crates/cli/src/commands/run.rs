@@ -1,15 +1,21 @@
 //! `autonoe run`
 
+mod sentence;
+
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_workspace::{LandWhen, LandingTarget, SiteOptions};
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 
+use self::sentence::write_spec;
 use super::pr::{PrArgs, cmd_pr};
 use crate::arguments::{CommonArgs, SpecArgs};
 use crate::backend_name::BackendWithModel;
+use crate::completion_candidates;
 use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
+use crate::spec_draft::CheckNetwork;
 
 pub const DESTRUCTIVE: &str =
     "destructive commands (rm, mv) are enabled; files can be deleted within the project directory.";
@@ -17,6 +23,14 @@ pub const DESTRUCTIVE: &str =
 /// Build SPEC.md, session by session, until every achievable deliverable has passed
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {
+    /// What to build, in one sentence, where there is no SPEC.md yet: becomes SPEC.md once you agree
+    #[arg(value_name = "SENTENCE")]
+    pub sentence: Option<String>,
+
+    /// Agree to the SPEC.md that is made from the sentence, without being asked
+    #[arg(long, requires = "sentence")]
+    pub yes: bool,
+
     #[command(flatten)]
     pub common: CommonArgs,
 
@@ -64,7 +78,7 @@ pub struct RunArgs {
     pub approve_plan: bool,
 
     /// Agent that reviews, at the end, what no check covers: NAME or NAME:MODEL, different from the builder
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion_candidates::agents))]
     pub verifier: Option<BackendWithModel>,
 }
 
@@ -110,6 +124,12 @@ fn branch_name(text: &str) -> Result<String, NotABranchName> {
 }
 
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
+    // In the background, the process in the foreground has done it.
+    if let Some(sentence) = args.sentence.as_ref().filter(|_| !args.common.in_background) {
+        let project = environment.project(&args.common.project)?;
+        let network = CheckNetwork::of(&environment.user_config()?);
+        write_spec(sentence, &project, network, args.yes)?;
+    }
     let request = RunRequest {
         job: RunJob::Run { is_strict: args.strict, no_sync: args.no_sync, verifier: args.verifier.as_ref() },
         args: &args.common,

@@ -12,9 +12,11 @@ use autonoe_core::redact::Redactor;
 use autonoe_report::cost;
 use autonoe_store::journal::history::{EventRow, History, SessionRow};
 use clap::{Args, Subcommand};
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 use crate::arguments::ProjectArgs;
+use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::output_file::write_output;
 use crate::present::{self, TranscriptFilter, debug_line, transcript};
@@ -37,7 +39,7 @@ enum SessionsCommand {
         #[arg(long, default_value_t = 50)]
         limit: usize,
         /// Only sessions that worked on this deliverable
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = ArgValueCandidates::new(completion_candidates::deliverables))]
         deliverable: Option<String>,
         /// Only sessions that ended with an error
         #[arg(long)]
@@ -49,6 +51,7 @@ enum SessionsCommand {
     /// Show what happened in one session
     Show {
         /// Session as shown by `list`: RUN.SESSION, such as 3.2
+        #[arg(add = ArgValueCandidates::new(completion_candidates::sessions))]
         session: SessionId,
         #[command(flatten)]
         project: ProjectArgs,
@@ -62,6 +65,7 @@ enum SessionsCommand {
     /// Play back a session or a cassette
     Replay {
         /// Session as shown by `list`, such as 3.2, or a cassette file
+        #[arg(add = ArgValueCandidates::new(completion_candidates::sessions))]
         what: String,
         #[command(flatten)]
         project: ProjectArgs,
@@ -75,6 +79,7 @@ enum SessionsCommand {
     /// Export sessions to a cassette file, for `--backend replay:FILE` and `sessions replay`
     Export {
         /// Sessions as shown by `list` [default: all sessions of the last run]
+        #[arg(add = ArgValueCandidates::new(completion_candidates::sessions))]
         sessions: Vec<SessionId>,
         #[command(flatten)]
         project: ProjectArgs,

@@ -8,9 +8,11 @@ use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_report::one_line;
 use autonoe_store::{ControlDirectory, LockHolder, ProjectUse, StatusStore};
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use jiff::tz::TimeZone;
 
 use crate::arguments::ProjectArgs;
+use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present;
@@ -23,7 +25,7 @@ pub struct UnblockArgs {
     project: ProjectArgs,
 
     /// Ids of deliverables
-    #[arg(required_unless_present = "all", value_name = "ID")]
+    #[arg(required_unless_present = "all", value_name = "ID", add = ArgValueCandidates::new(completion_candidates::deliverables))]
     ids: Vec<String>,
 
     /// Everything that is blocked

@@ -8,9 +8,11 @@ use autonoe_store::{Project, StatusStore};
 use autonoe_verify::{CheckoutFactory, Evidence, NO_COMMIT, Reproduction, last_commit, reproduce};
 use autonoe_workspace::SiteOptions;
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 use crate::arguments::ProjectArgs;
+use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::present;
 use crate::room_config;
@@ -23,6 +25,7 @@ use crate::work_place::WorkPlace;
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Ids of deliverables [default: all that have evidence]
+    #[arg(add = ArgValueCandidates::new(completion_candidates::deliverables))]
     ids: Vec<String>,
 
     #[command(flatten)]

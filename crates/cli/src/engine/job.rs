@@ -27,6 +27,7 @@ use autonoe_verify::{
 use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
 use crate::backend_name::BackendWithModel;
+use crate::spec_template::refuse_template;
 
 pub enum RunJob<'a> {
     /// `autonoe run`.
@@ -99,6 +100,7 @@ impl RunJob<'_> {
             Self::Sync => (Mode::Sync, false),
         };
         let spec = project.read_spec()?;
+        refuse_template(&spec)?;
         let written = written_checks(project, &spec)?;
         let instructions = ProjectInstructions::new(project);
         instructions.check_all()?;

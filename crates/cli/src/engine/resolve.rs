@@ -8,6 +8,7 @@ use autonoe_agents::NativeSettings;
 use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::limits::Limits;
+use autonoe_core::mode::Mode;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
 use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
@@ -30,9 +31,11 @@ use super::setup::{
 use crate::arguments::CommonArgs;
 use crate::backend_name::BackendName;
 use crate::backend_settings::{BackendSettings, SettingsReader};
+use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::lock_project::socket_path;
+use crate::offered_servers::with_approved_servers;
 use crate::permissions::policy_level;
 use crate::preflight::{self, WorkMode};
 use crate::providers;
@@ -88,7 +91,8 @@ impl ResolvedRun {
     pub async fn resolve(mut request: RunRequest<'_>, environment: &Environment) -> Result<Self, Fault> {
         let (args, mode, title) = (request.args, request.job.mode(), request.job.title());
         let project = environment.project(&args.project)?;
-        let config = AgentConfig::load(&project)?;
+        let own_config = AgentConfig::load(&project)?;
+        let config = with_approved_servers(&own_config, &project);
         let user = environment.user_config()?;
         let without_sandbox = room_config::disabled_by(request.no_sandbox, environment, &user);
         if without_sandbox.is_some() {
@@ -122,7 +126,7 @@ impl ResolvedRun {
         };
         let is_strict = matches!(job, RunJob::Run { is_strict: true, .. });
         let job = job.prepare(&project, start_over)?;
-        ensure_trusted(&project, &config)?;
+        ensure_trusted(&project, &own_config)?;
         project.check_writable()?;
         let providers = providers::find(environment, &user).await?;
         let chain = resolve_backends(args, plan_model, environment, &providers, !job.is_over())?;
@@ -155,6 +159,9 @@ impl ResolvedRun {
             )
         }));
         notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
+        if mode == Mode::Run {
+            notices.extend(browser::missing(&project, environment, &config));
+        }
         policy.temp = room_config::temporary(sandbox.layer(), &project);
         policy.level = policy_level(&config, sandbox.layer(), site.is_some());
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);

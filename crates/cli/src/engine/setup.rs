@@ -55,9 +55,13 @@ pub fn native_tools(
     let mut servers = config.effective(mode).mcp_servers;
     let is_configured =
         config.mcp_servers.as_ref().is_some_and(|servers| servers.contains_key(browser::NAME));
-    if !is_configured && let Some(built_in) = servers.remove(browser::NAME) {
-        let found = browser::server(project, environment, &built_in, policy.temp.as_deref());
-        servers.extend(found.map(|server| (browser::NAME.to_owned(), server)));
+    let mut browser_files = Vec::new();
+    if !is_configured
+        && let Some(built_in) = servers.remove(browser::NAME)
+        && let Some(found) = browser::server(project, environment, &built_in, policy.temp.as_deref())
+    {
+        servers.insert(browser::NAME.to_owned(), found.config);
+        browser_files = found.reads;
     }
     let mut own: Vec<_> =
         servers.get(browser::NAME).filter(|_| !is_configured).cloned().into_iter().collect();
@@ -66,7 +70,8 @@ pub fn native_tools(
         servers.extend(user.mcp_servers.clone());
     }
     let programs = own.iter().filter_map(|server| find_program(server["command"].as_str()?, environment));
-    let installed = programs.map(|program| installation(&program, environment)).collect();
+    let installed =
+        programs.map(|program| installation(&program, environment)).chain(browser_files).collect();
     let read = |(name, value): (String, serde_json::Value)| match ServerConfig::parse(&name, &value) {
         Ok(config) => Ok((name, config)),
         Err(error) => Err(Fault::permanent(

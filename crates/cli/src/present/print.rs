@@ -67,6 +67,12 @@ pub fn notice(text: &str) {
     }
 }
 
+/// For a user who wants none (`NO_COLOR`), even where they would be forced.
+pub fn disable_colours() {
+    ::console::set_colors_enabled(false);
+    ::console::set_colors_enabled_stderr(false);
+}
+
 /// In colour only on a terminal.
 pub fn print_ansi(text: &StyledStr) {
     let colours = ::console::colors_enabled();
@@ -88,6 +94,41 @@ pub fn print(text: &str) {
     });
     let lines: String = lines.map(|line| format!("{}\n", coloured(&line))).collect();
     print_unchanged(&lines);
+}
+
+/// How a finding is marked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FindingMark {
+    Good,
+    Note,
+    Bad,
+}
+
+/// Columns of a mark and the space after it.
+const MARK_WIDTH: usize = 5;
+
+/// One finding per line, with its mark; on a terminal in colour, with lines broken between words.
+pub fn print_findings(findings: &[(FindingMark, String)]) {
+    let width = width(OutputStream::Out).map(|width| width.saturating_sub(MARK_WIDTH));
+    let mut text = String::new();
+    for (mark, words) in findings {
+        let (mark, colour) = match mark {
+            FindingMark::Good => ("ok", ::console::Color::Green),
+            FindingMark::Note => ("note", ::console::Color::Yellow),
+            FindingMark::Bad => ("BAD", ::console::Color::Red),
+        };
+        let words = escape_controls(words);
+        let lines = match width {
+            Some(width) => wrapped(&words, width),
+            None => words.lines().map(str::to_owned).collect(),
+        };
+        let padding = " ".repeat(MARK_WIDTH - mark.len());
+        let mark = ::console::Style::new().fg(colour).apply_to(mark);
+        text.push_str(&format!("{mark}{padding}"));
+        text.push_str(&lines.join(&format!("\n{}", " ".repeat(MARK_WIDTH))));
+        text.push('\n');
+    }
+    print_unchanged(&text);
 }
 
 /// A line with the tag at its beginning in colour.

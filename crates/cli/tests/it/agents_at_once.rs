@@ -111,6 +111,16 @@ fn a_killed_agent_leaves_the_other_at_work_and_is_resumed_where_it_was() {
 fn a_run_and_an_agent_work_at_once() {
     let (project, model) = (project(), script());
     let one = AgentAtWork::start(&project, &model, "one");
+    let doctor = |args: &[&str]| {
+        let output = project.autonoe(Some(&model)).arg("doctor").args(args).output().expect("started");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, out) = doctor(&[]);
+    assert_eq!(code, Some(0), "{out}");
+    assert!(out.contains("note lock: free; `autonoe agent run one` (process"), "{out}");
+    let (code, out) = doctor(&["--in-place"]);
+    assert_eq!(code, Some(2), "{out}");
+    assert!(out.contains("BAD  lock: held by `autonoe agent run one`"), "{out}");
     let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(landings(&run), [("main", true)]);

@@ -62,13 +62,30 @@ fn init_creates_only_missing_files() {
     assert_eq!(code, Some(0));
     assert!(out.contains("SPEC.md: already exists") && out.contains("agent.json: created"), "{out}");
     assert!(project.read("SPEC.md").contains("A, B and C"));
-    std::fs::remove_file(project.path("SPEC.md")).expect("removed");
-    text(&project, &["init"]);
     let (_, out, _) = text(&project, &["doctor"]);
     assert!(
         out.contains("ok   SPEC.md") && out.contains("ok   .autonoe/agent.json: profiles base, node"),
         "{out}"
     );
+}
+
+#[test]
+fn the_untouched_template_is_not_built() {
+    let project = CliTestProject::empty();
+    assert_eq!(text(&project, &["init"]).0, Some(0));
+    let model = model(&builder());
+    for command in ["run", "plan", "sync"] {
+        let output = project.command(&model, &[command]).output().expect("started");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command}: {err}");
+        assert!(err.contains("SPEC.md is still the template of `autonoe init`"), "{command}: {err}");
+    }
+    assert!(model.requests().is_empty(), "nothing was spent");
+    let (code, out, _) = text(&project, &["doctor"]);
+    assert_eq!(code, Some(2));
+    assert!(out.contains("BAD  SPEC.md: SPEC.md is still the template"), "{out}");
+    project.write("SPEC.md", &project.read("SPEC.md").replace("For example:", "Build A, B and C."));
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
 }
 
 #[test]
@@ -96,8 +113,16 @@ fn version_man_and_completions() {
     assert!(text(&project, &["man"]).1.contains(".TH autonoe"));
     assert!(text(&project, &["man", "run"]).1.contains("max\\-cost"));
     assert_eq!(text(&project, &["man", "nonsense"]).0, Some(2));
-    for shell in ["bash", "zsh", "fish"] {
-        assert!(text(&project, &["completions", shell]).1.contains("max-iterations"), "{shell}");
+    assert!(text(&project, &["man", "sessions", "show"]).1.contains("autonoe\\-sessions\\-show"));
+    let (code, _, err) = text(&project, &["man", "sessions", "nonsense"]);
+    assert_eq!(code, Some(2));
+    assert!(
+        err.contains("There is no command 'autonoe sessions nonsense'") && err.contains("replay"),
+        "{err}"
+    );
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let (code, out, _) = text(&project, &["completions", shell]);
+        assert!(code == Some(0) && out.contains("AUTONOE_COMPLETE"), "{shell}: {out}");
     }
     let (code, out, _) = text(&project, &["run", "--help"]);
     assert_eq!(code, Some(0));
@@ -131,4 +156,68 @@ fn output_to_a_pipe_is_plain_lines() {
         String::from_utf8_lossy(&output.stdout),
         "All achievable deliverables passed. 3 passed: 0 verified, 3 claimed.\n"
     );
+}
+
+#[test]
+fn the_pages_of_all_commands_are_written() {
+    let project = CliTestProject::empty();
+    let (code, out, err) = text(&project, &["man", "--output-dir", "man/man1"]);
+    assert_eq!(code, Some(0), "{err}");
+    assert!(out.starts_with("Wrote ") && out.contains(" pages to man/man1"), "{out}");
+    for page in ["autonoe.1", "autonoe-sessions.1", "autonoe-sessions-show.1", "autonoe-mcp-login.1"] {
+        assert!(project.read(&format!("man/man1/{page}")).contains(".TH"), "{page}");
+    }
+    project.write("file", "");
+    let (code, _, err) = text(&project, &["man", "--output-dir", "file"]);
+    assert_ne!(code, Some(0));
+    assert!(err.contains("file"), "{err}");
+}
+
+#[test]
+fn a_typo_gets_the_nearest_command() {
+    let project = CliTestProject::empty();
+    for (args, tip) in [
+        (&["rnu"][..], Some("similar subcommand exists: 'run'")),
+        (&["statsu"], Some("'status'")),
+        (&["sessions", "lsit"], Some("similar subcommand exists: 'list'")),
+        (&["nonsense"], None),
+    ] {
+        let (code, _, err) = text(&project, args);
+        assert_eq!(code, Some(2));
+        match tip {
+            Some(tip) => assert!(err.contains(tip), "{err}"),
+            None => assert!(!err.contains("similar"), "{err}"),
+        }
+    }
+}
+
+/// What bash is offered for the last of these words.
+fn completed(project: &CliTestProject, words: &[&str]) -> Vec<String> {
+    let mut command = project.autonoe(None);
+    command.env("AUTONOE_COMPLETE", "bash").env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_SPACE", "false");
+    command.env("_CLAP_COMPLETE_INDEX", (words.len() - 1).to_string()).env("_CLAP_COMPLETE_COMP_TYPE", "9");
+    let output = command.arg("--").args(words).output().expect("started");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn completions_know_agents_and_ids() {
+    let (project, model) = (CliTestProject::new(), model(&builder()));
+    project.run(&model, &["run", "-n", "2"]);
+    let config = project.home().join(".config/autonoe");
+    std::fs::create_dir_all(&config).expect("made");
+    std::fs::write(config.join("config.toml"), "[agents.mine]\ncommand = [\"x\"]\n").expect("written");
+    assert!(text(&project, &["agent", "init", "fixer"]).0 == Some(0));
+    assert_eq!(
+        completed(&project, &["autonoe", "run", "--backend", ""]),
+        ["auto", "claude", "codex", "gemini", "native", "mine"]
+    );
+    assert_eq!(completed(&project, &["autonoe", "run", "--backend", "c"]), ["claude", "codex"]);
+    assert_eq!(completed(&project, &["autonoe", "sessions", "show", "1"]), ["1.2", "1.1"]);
+    assert_eq!(completed(&project, &["autonoe", "agent", "run", "f"]), ["fixer"]);
+    let ids = completed(&project, &["autonoe", "unblock", ""]);
+    assert!(["A", "B", "C"].iter().all(|id| ids.iter().any(|found| found == id)), "{ids:?}");
+    assert_eq!(completed(&project, &["autonoe", "doc"]), ["doctor"]);
+    assert!(completed(&CliTestProject::empty(), &["autonoe", "sessions", "show", "1"]).is_empty());
 }

@@ -170,6 +170,22 @@ fn descendants(pid: u32) -> Vec<i32> {
 }
 
 #[test]
+fn doctor_removes_the_locks_of_a_killed_session_and_keeps_others() {
+    let (project, server) = (project(), runs_the_script());
+    project.write("script.sh", HOLDS_A_LOCK);
+    project.write(".git/config.lock", "");
+    let mut child = started(&project, &server, None);
+    until("the locks are there", || project.agents_path("ready.txt").exists());
+    signal(&child, Signal::KILL);
+    child.wait().expect("reaped");
+    assert_no_processes_left(&project);
+    let doctor = project.autonoe(Some(&server)).args(["doctor", "--fix"]).output().expect("started");
+    let printed = String::from_utf8_lossy(&doctor.stdout);
+    assert!(printed.contains("ok   fix:") && !project.path(".git/index.lock").exists(), "{printed}");
+    assert!(printed.contains("config.lock exists") && project.path(".git/config.lock").exists(), "{printed}");
+}
+
+#[test]
 fn a_lock_held_by_the_users_git_is_kept_and_reported() {
     let (project, server) = (project(), runs_the_script());
     project.write("file", "one");

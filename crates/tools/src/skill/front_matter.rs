@@ -1,15 +1,16 @@
 //! The lines between `---` at the start of a Markdown file. Supports the part of YAML that names and descriptions need: a
 //! value is plain, quoted, or a block of indented lines; lists and maps are skipped.
 
+/// Names and values, and the text below them.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct FrontMatter<'a> {
+pub struct FrontMatter<'a> {
     entries: Vec<(&'a str, String)>,
-    pub(super) body: &'a str,
+    pub body: &'a str,
 }
 
 impl<'a> FrontMatter<'a> {
     /// `None` if the text does not start with front matter.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub fn parse(text: &'a str) -> Option<Self> {
         let rest = text.strip_prefix("---\n")?;
         let end = rest.split_inclusive('\n').scan(0, |at, line| {
             let begin = *at;
@@ -33,7 +34,8 @@ impl<'a> FrontMatter<'a> {
         Some(Self { entries, body })
     }
 
-    pub(super) fn get(&self, key: &str) -> Option<String> {
+    /// `None` if there is no such name.
+    pub fn get(&self, key: &str) -> Option<String> {
         self.entries.iter().find(|(name, _)| *name == key).map(|(_, value)| value.clone())
     }
 }

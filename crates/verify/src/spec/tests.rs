@@ -65,13 +65,6 @@ fn errors_name_the_line() {
 }
 
 #[test]
-fn the_spec_template_shows_checks_and_contains_none() {
-    let shipped = include_str!("../../../cli/src/commands/init/SPEC.md");
-    assert!(shipped.contains("```check"));
-    assert_eq!(read_spec(shipped), Ok(Vec::new()));
-}
-
-#[test]
 fn names_are_unique_even_if_the_user_chooses_some() {
     let spec = "## A\n- check: `1`\n```check name=a-2\n$ 2\n```\n- check: `3`\n- check: `4`\n```check name=a\n$ 5\n```\n";
     let names: Vec<String> = read_spec(spec).expect("valid").into_iter().map(|check| check.name).collect();

@@ -24,12 +24,14 @@ use autonoe_workflow::{
 };
 use autonoe_workspace::{LandWhen, SiteOptions};
 use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::Value;
 
 use super::definition::load_agent;
 use super::dry_run;
 use crate::arguments::CommonArgs;
 use crate::commands::run::DESTRUCTIVE;
+use crate::completion_candidates;
 use crate::engine::{AgentJob, HostEffectsFactory, RunJob, RunRequest, agent_command, drive};
 use crate::environment::Environment;
 use crate::present;
@@ -50,6 +52,7 @@ const FOR_GH: [&str; 7] =
 #[derive(Debug, Args)]
 pub struct AgentRunArgs {
     /// Name of the agent
+    #[arg(add = ArgValueCandidates::new(completion_candidates::declarative_agents))]
     name: String,
 
     /// Parameter of the agent; can be repeated

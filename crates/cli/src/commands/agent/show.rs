@@ -4,10 +4,12 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_workflow::{draw, schema};
 use clap::{Args, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 use super::definition::load_agent;
 use crate::arguments::ProjectArgs;
+use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::present;
 
@@ -15,6 +17,7 @@ use crate::present;
 #[derive(Debug, Args)]
 pub struct AgentShowArgs {
     /// Name of the agent
+    #[arg(add = ArgValueCandidates::new(completion_candidates::declarative_agents))]
     name: String,
 
     #[command(flatten)]

@@ -21,6 +21,7 @@ use serde_json::Value;
 use crate::arguments::ProjectArgs;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
+use crate::offered_servers::with_approved_servers;
 use crate::present;
 use crate::programs::find_program;
 use crate::stop::StopSignal;
@@ -135,7 +136,7 @@ fn find_server(
     let project = environment.project(args)?;
     let config = AgentConfig::load(&project)?;
     let user = environment.user_config()?;
-    let of_project = config.mcp_servers.clone().unwrap_or_default();
+    let of_project = with_approved_servers(&config, &project).mcp_servers.unwrap_or_default();
     let value = match (user.mcp_servers.get(name), of_project.get(name)) {
         (Some(value), _) => value,
         (None, Some(value)) => {
