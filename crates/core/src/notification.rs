@@ -89,7 +89,7 @@ impl NotificationLevel {
 
 /// One notification. Its JSON is what commands and webhooks get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notification {
+pub struct UserNotification {
     /// The same for every target and every attempt, so that a receiver can drop what it got already.
     pub id: String,
     pub event: NotificationEvent,

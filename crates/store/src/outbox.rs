@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::notification::{Notification, NotificationEvent};
+use autonoe_core::notification::{NotificationEvent, UserNotification};
 use autonoe_files::{WriteFailure, find_regular};
 use jiff::Timestamp;
 use rusqlite::{Connection, OpenFlags, Result as SqlResult, Row, params};
@@ -94,7 +94,7 @@ pub struct DeliveryKey {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingDelivery {
     pub key: DeliveryKey,
-    pub notification: Notification,
+    pub notification: UserNotification,
     /// Attempts so far.
     pub attempts: u32,
     pub next_try_at: Timestamp,
@@ -175,7 +175,11 @@ impl Outbox {
     }
 
     /// Records a notification for these targets, each with the time at which it expires. Returns false if it was recorded before.
-    pub fn record(&self, notification: &Notification, targets: &[(&str, Timestamp)]) -> Result<bool, Fault> {
+    pub fn record(
+        &self,
+        notification: &UserNotification,
+        targets: &[(&str, Timestamp)],
+    ) -> Result<bool, Fault> {
         let body = serde_json::to_string(notification).map_err(|error| fault(&self.path, &error))?;
         self.guard(|db| {
             let transaction = db.unchecked_transaction()?;
@@ -260,6 +264,17 @@ impl Outbox {
                 "UPDATE deliveries SET state = 'pending', attempts = 0, next_try_at = ?1
                  WHERE state IN ('pending', 'failed') AND expires_at > ?1",
                 [now.as_millisecond()],
+            )
+        })
+    }
+
+    /// How much [`Outbox::retry_all`] would make due.
+    pub fn retryable(&self, now: Timestamp) -> Result<usize, Fault> {
+        self.guard(|db| {
+            db.query_row(
+                "SELECT COUNT(*) FROM deliveries WHERE state IN ('pending', 'failed') AND expires_at > ?1",
+                [now.as_millisecond()],
+                |row| row.get(0),
             )
         })
     }
@@ -383,7 +398,7 @@ fn delivery_row(row: &Row<'_>) -> SqlResult<Option<DeliveryRow>> {
     let Some(state) = DeliveryState::ALL.into_iter().find(|known| known.name() == state) else {
         return Ok(None);
     };
-    let Notification { id, event, at, run, .. } = notification;
+    let UserNotification { id, event, at, run, .. } = notification;
     Ok(Some(DeliveryRow {
         id,
         event,
@@ -398,7 +413,7 @@ fn delivery_row(row: &Row<'_>) -> SqlResult<Option<DeliveryRow>> {
     }))
 }
 
-fn notification(row: &Row<'_>, column: usize) -> SqlResult<Option<Notification>> {
+fn notification(row: &Row<'_>, column: usize) -> SqlResult<Option<UserNotification>> {
     Ok(serde_json::from_str(&row.get::<_, String>(column)?).ok())
 }
 

@@ -1,6 +1,6 @@
 //! `autonoe doctor`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use autonoe_agents::VendorProfile;
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -20,6 +20,7 @@ use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
 use crate::environment::Environment;
 use crate::lock_project::describe_locks;
+use crate::notify_settings::TargetResolver;
 use crate::preflight::{self, WorkMode};
 use crate::present;
 use crate::probe;
@@ -59,6 +60,7 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
     match environment.project(&args.project) {
         Ok(project) => {
             findings.extend(project_findings(&project));
+            findings.extend(runtime()?.block_on(notify_findings(environment, project.root())));
             findings.extend(
                 sandbox
                     .map(|sandbox| try_work(&project, environment, sandbox, args.in_place))
@@ -254,6 +256,27 @@ fn try_work(
         }
         Err(fault) => vec![bad("work", &fault)],
     }
+}
+
+/// The targets of notifications; none is notified.
+async fn notify_findings(environment: &Environment, project: &Path) -> Vec<DoctorFinding> {
+    // A config.toml that is wrong is among the findings already.
+    let user = environment.user_config().unwrap_or_default();
+    let mut resolver = TargetResolver::new(environment, project);
+    let mut findings = Vec::new();
+    for (name, config) in &user.notify.targets {
+        findings.push(match resolver.resolve(name, config).await {
+            Ok(target) => {
+                let what = format!("notify {name}: {}", target.channel.describe());
+                match target.channel.problem() {
+                    None => DoctorFinding::Good(format!("{what} (not tested; `autonoe notify test` does)")),
+                    Some(problem) => DoctorFinding::Note(format!("{what}, but {problem}")),
+                }
+            }
+            Err(fault) => bad(&format!("notify {name}"), &fault),
+        });
+    }
+    findings
 }
 
 fn enforced(layer: SandboxLayer) -> Vec<String> {

@@ -1,6 +1,6 @@
 use std::fs;
 
-use autonoe_core::notification::{Notification, NotificationEvent, NotificationLevel};
+use autonoe_core::notification::{NotificationEvent, NotificationLevel, UserNotification};
 use jiff::Timestamp;
 use tempfile::TempDir;
 
@@ -15,8 +15,8 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).expect("a time")
 }
 
-fn notification(outbox: &Outbox, run: i64, event: NotificationEvent, subject: &str) -> Notification {
-    Notification {
+fn notification(outbox: &Outbox, run: i64, event: NotificationEvent, subject: &str) -> UserNotification {
+    UserNotification {
         id: outbox.id(run, event, subject).expect("an id"),
         event,
         level: NotificationLevel::Info,
@@ -96,6 +96,7 @@ fn a_retry_includes_what_was_given_up_and_not_what_has_expired() {
     outbox.settle(&pending[1].key, DeliveryState::Delivered, 1, None).expect("settled");
     outbox.settle(&pending[2].key, DeliveryState::Failed, 1, Some("404")).expect("settled");
     outbox.postpone(&pending[3].key, 3, at(50), "500").expect("postponed");
+    assert_eq!(outbox.retryable(at(20)).expect("count"), 2);
     assert_eq!(outbox.retry_all(at(20)).expect("retried"), 2);
     let due: Vec<_> = outbox
         .pending()
