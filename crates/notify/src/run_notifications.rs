@@ -328,3 +328,6 @@ fn end(outcome: &RunOutcome) -> Option<(NotificationEvent, NotificationLevel, &'
         RunOutcome::Interrupted => return None,
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -27,7 +27,10 @@ fn written(text: &str, mode: u32) -> (TempDir, PathBuf) {
 
 /// First example in this language in docs/configuration.md.
 fn documented(language: &str) -> &'static str {
-    let document = include_str!("../../../../docs/configuration.md");
+    example(include_str!("../../../../docs/configuration.md"), language)
+}
+
+fn example<'a>(document: &'a str, language: &str) -> &'a str {
     let rest = document.split_once(&format!("```{language}\n")).expect("an example").1;
     rest.split_once("```").expect("its end").0
 }
@@ -157,6 +160,16 @@ fn a_target_of_notifications_has_the_settings_of_its_kind() {
     );
     let email = target("kind = 'email'\nto = ['ann+x@example.com', 'root@localhost']\nfrom = 'a@b'");
     assert!(matches!(email.expect("valid").channel, ChannelConfig::Email { sendmail: None, .. }));
+}
+
+#[test]
+fn the_documented_targets_are_parsed_and_all_events_are_documented() {
+    let document = include_str!("../../../../docs/notify.md");
+    let targets = parse(example(document, "toml")).expect("valid").notify.targets;
+    assert_eq!(targets.keys().collect::<Vec<_>>(), ["desk", "phone"]);
+    for event in NotificationEvent::ALL {
+        assert!(document.contains(&format!("\n| `{}` | ", event.name())), "{event:?}");
+    }
 }
 
 #[test]
