@@ -5,7 +5,9 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_notify::{Channel, DEFAULT_TIME_LIMIT, Programs, Signer, Target, WebhookOptions, find_program};
+use autonoe_notify::{
+    Channel, DEFAULT_TIME_LIMIT, NotifyTarget, Programs, Signer, WebhookOptions, find_program_outside,
+};
 use autonoe_sandbox::UpstreamProxy;
 use autonoe_store::UserConfig;
 use autonoe_store::user_config::{ChannelConfig, NotifyTargetConfig, ValueSource};
@@ -23,7 +25,7 @@ const MIN_SECRET_PATH: usize = 16;
 const CODE: &str = "notify";
 
 pub struct NotifySettings {
-    pub targets: Vec<Target>,
+    pub targets: Vec<NotifyTarget>,
     /// How many denied tool calls of a run are many.
     pub denied_threshold: NonZeroU32,
     pub programs: Programs,
@@ -104,10 +106,10 @@ impl<'a> TargetResolver<'a> {
         }
     }
 
-    pub async fn resolve(&mut self, name: &str, config: &NotifyTargetConfig) -> Result<Target, Fault> {
+    pub async fn resolve(&mut self, name: &str, config: &NotifyTargetConfig) -> Result<NotifyTarget, Fault> {
         let time_limit = config.time_limit.unwrap_or(DEFAULT_TIME_LIMIT);
         let find = |program: &str, further: &[&str]| {
-            find_program(program, &self.environment.path, further, &self.project)
+            find_program_outside(program, &self.environment.path, further, &self.project)
         };
         let channel = match &config.channel {
             ChannelConfig::Desktop => Channel::Desktop { notify_send: find("notify-send", &[]) },
@@ -133,7 +135,7 @@ impl<'a> TargetResolver<'a> {
             }
         };
         let (events, expire_after) = (config.events.clone(), config.expire_after);
-        Ok(Target { name: name.to_owned(), events, expire_after, time_limit, channel })
+        Ok(NotifyTarget { name: name.to_owned(), events, expire_after, time_limit, channel })
     }
 
     async fn secret(

@@ -18,14 +18,14 @@ use tokio_util::sync::CancellationToken;
 use crate::program::Programs;
 use crate::retry::pause_after;
 use crate::send_failure::SendFailure;
-use crate::target::Target;
+use crate::target::NotifyTarget;
 
 /// How often the outbox is looked at: another process may have recorded something, or stopped delivering.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 pub struct DispatcherOptions {
     pub outbox: Arc<Outbox>,
-    pub targets: Vec<Target>,
+    pub targets: Vec<NotifyTarget>,
     pub programs: Programs,
     /// Redacts what receivers say.
     pub redactor: Redactor,
@@ -107,7 +107,7 @@ type Attempt = BoxFuture<'static, (PendingDelivery, Result<(), SendFailure>)>;
 
 struct Delivering {
     outbox: Arc<Outbox>,
-    targets: HashMap<String, Arc<Target>>,
+    targets: HashMap<String, Arc<NotifyTarget>>,
     programs: Arc<Programs>,
     redactor: Redactor,
     warn: Box<dyn Fn(&str) + Send + Sync>,

@@ -1,7 +1,7 @@
 //! Notifications: who is notified, of what, and how it gets there.
 //!
 //! [`RunNotifications`] is a sink that turns the events of a run into notifications and records them in the project's outbox.
-//! [`Dispatcher`] delivers what is in the outbox to the [`Target`]s, and tries again. Neither makes a run wait. Where the targets
+//! [`Dispatcher`] delivers what is in the outbox to the [`NotifyTarget`]s, and tries again. Neither makes a run wait. Where the targets
 //! come from, and their secrets, is left to the caller: nothing here reads the environment or a configuration.
 
 mod dispatcher;
@@ -18,11 +18,11 @@ mod webhook;
 mod webhook_address;
 
 pub use dispatcher::{Dispatcher, DispatcherOptions};
-pub use program::{Programs, find_program};
+pub use program::{Programs, find_program_outside};
 pub use retry::expiry;
 pub use run_notifications::{NotifiedRun, RunNotifications};
 pub use send_failure::SendFailure;
 pub use signature::Signer;
-pub use target::{Channel, DEFAULT_TIME_LIMIT, Target};
+pub use target::{Channel, DEFAULT_TIME_LIMIT, NotifyTarget};
 pub use webhook::{Webhook, WebhookOptions};
 pub use webhook_address::{WebhookAddress, WebhookAddressError};

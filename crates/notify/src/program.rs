@@ -31,7 +31,7 @@ pub struct Programs {
 
 /// Looks a program up: a path is taken as it is, a name is searched in `search_path` and then in `further`. What is inside the project is
 /// never found.
-pub fn find_program(
+pub fn find_program_outside(
     program: &str,
     search_path: &OsStr,
     further: &[&str],
@@ -118,7 +118,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    use super::find_program;
+    use super::find_program_outside;
 
     fn write(path: &Path, mode: u32) {
         fs::create_dir_all(path.parent().expect("a directory")).expect("made");
@@ -137,7 +137,7 @@ mod tests {
         write(&project.join("bin/own"), 0o755);
         symlink(project.join("bin/own"), system.join("link")).expect("link");
         let search = format!("{}:bin:.:{}", project.join("bin").display(), system.display());
-        let find = |name: &str| find_program(name, OsStr::new(&search), &[], &project);
+        let find = |name: &str| find_program_outside(name, OsStr::new(&search), &[], &project);
         assert_eq!(find("horn"), Ok(system.join("horn")));
         for (name, why) in
             [("own", "search path"), ("link", "search path"), ("data", "search path"), ("no", "'no'")]
@@ -154,6 +154,6 @@ mod tests {
         );
         assert_eq!(find(&system.join("horn").display().to_string()), Ok(system.join("horn")));
         let further = [system.to_str().expect("UTF-8")];
-        assert_eq!(find_program("horn", OsStr::new(""), &further, &project), Ok(system.join("horn")));
+        assert_eq!(find_program_outside("horn", OsStr::new(""), &further, &project), Ok(system.join("horn")));
     }
 }

@@ -20,7 +20,7 @@ use autonoe_store::Outbox;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
-use crate::target::Target;
+use crate::target::NotifyTarget;
 use crate::text::{one_line, plain};
 
 /// The part of the budget that is notified when it is spent.
@@ -39,7 +39,7 @@ const END: &str = "end";
 /// What is known about a run before it starts.
 pub struct NotifiedRun {
     pub outbox: Arc<Outbox>,
-    pub targets: Vec<Target>,
+    pub targets: Vec<NotifyTarget>,
     /// Name of the project's directory.
     pub project: String,
     pub project_path: String,
@@ -70,6 +70,7 @@ struct Seen {
     is_budget_notified: bool,
     denied: u32,
     quota_until: Option<Timestamp>,
+    has_ended: bool,
     /// Whether a warning says that the outbox cannot be written.
     has_warned: bool,
 }
@@ -100,8 +101,11 @@ impl RunNotifications {
         }
     }
 
-    /// Records that the run ended with a fault outside of its loop.
+    /// Records that the run ended with a fault outside of its loop, unless it has ended already.
     pub fn run_failed(&self, fault: &Fault) {
+        if self.seen().has_ended {
+            return;
+        }
         self.record_end(
             self.run.run,
             Timestamp::now(),
@@ -153,7 +157,10 @@ impl RunNotifications {
                     subject: since.to_string(),
                 });
             }
-            RunEvent::Outcome(report) => self.record_end(self.run.run, Timestamp::now(), report),
+            RunEvent::Outcome(report) => {
+                self.seen().has_ended = true;
+                self.record_end(self.run.run, Timestamp::now(), report);
+            }
             RunEvent::Instructed { .. }
             | RunEvent::SessionStarted { .. }
             | RunEvent::SessionEnded { .. }
@@ -257,7 +264,7 @@ impl RunNotifications {
 
     fn record_of(&self, run: i64, at: Timestamp, draft: Draft) {
         let NotifiedRun { outbox, targets, project, project_path, redactor, wake, .. } = &self.run;
-        let targets: Vec<&Target> = targets.iter().filter(|target| target.wants(draft.event)).collect();
+        let targets: Vec<&NotifyTarget> = targets.iter().filter(|target| target.wants(draft.event)).collect();
         if targets.is_empty() {
             return;
         }

@@ -20,7 +20,7 @@ use crate::webhook_address::WebhookAddress;
 pub const DEFAULT_TIME_LIMIT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct NotifyTarget {
     pub name: String,
     /// What it is notified of.
     pub events: BTreeSet<NotificationEvent>,
@@ -93,7 +93,7 @@ impl Channel {
     }
 }
 
-impl Target {
+impl NotifyTarget {
     pub fn wants(&self, event: NotificationEvent) -> bool {
         self.events.contains(&event)
     }

@@ -9,7 +9,7 @@ use autonoe_core::nearest::nearest;
 use autonoe_core::notification::{NotificationEvent, NotificationLevel, UserNotification};
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::{Redactor, SecretValues};
-use autonoe_notify::{Dispatcher, DispatcherOptions, Target};
+use autonoe_notify::{Dispatcher, DispatcherOptions, NotifyTarget};
 use autonoe_report::one_line;
 use autonoe_store::{DeliveryRow, DeliveryState, Outbox};
 use clap::{Args, Subcommand};
@@ -41,15 +41,15 @@ pub struct NotifyArgs {
 #[derive(Debug, Subcommand)]
 enum NotifyCommand {
     /// Send a test notification to every target, once, and say what happened
-    Test(TestArgs),
+    Test(NotifyTestArgs),
     /// List the last deliveries of a project, newest first
-    List(ListArgs),
+    List(NotifyListArgs),
     /// Deliver now what has not expired and was not delivered
-    Retry(RetryArgs),
+    Retry(NotifyRetryArgs),
 }
 
 #[derive(Debug, Args)]
-struct TestArgs {
+struct NotifyTestArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
@@ -59,7 +59,7 @@ struct TestArgs {
 }
 
 #[derive(Debug, Args)]
-struct ListArgs {
+struct NotifyListArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
@@ -69,7 +69,7 @@ struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-struct RetryArgs {
+struct NotifyRetryArgs {
     #[command(flatten)]
     project: ProjectArgs,
 }
@@ -82,7 +82,7 @@ pub fn cmd_notify(args: &NotifyArgs, environment: &Environment) -> Result<u8, Fa
     }
 }
 
-async fn test(args: &TestArgs, environment: &Environment) -> Result<u8, Fault> {
+async fn test(args: &NotifyTestArgs, environment: &Environment) -> Result<u8, Fault> {
     let root = environment.project(&args.project)?.root().to_owned();
     let settings = configured(environment, &root).await?;
     let chosen = chosen(&settings.targets, args.target.as_deref())?;
@@ -108,7 +108,7 @@ async fn test(args: &TestArgs, environment: &Environment) -> Result<u8, Fault> {
     Ok(code)
 }
 
-fn list(args: &ListArgs, environment: &Environment) -> Result<u8, Fault> {
+fn list(args: &NotifyListArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let rows = match Outbox::find(&project)? {
         Some(outbox) => outbox.newest(LISTED)?,
@@ -150,7 +150,7 @@ pub fn because(row: &DeliveryRow) -> String {
     format!(": {}; {tried}{next}", one_line(problem))
 }
 
-async fn retry(args: &RetryArgs, environment: &Environment) -> Result<u8, Fault> {
+async fn retry(args: &NotifyRetryArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let settings = configured(environment, project.root()).await?;
     let due = match Outbox::find(&project)? {
@@ -191,7 +191,7 @@ async fn configured(environment: &Environment, project: &Path) -> Result<NotifyS
 }
 
 /// All targets, or the one with this name.
-fn chosen<'a>(targets: &'a [Target], name: Option<&str>) -> Result<Vec<&'a Target>, Fault> {
+fn chosen<'a>(targets: &'a [NotifyTarget], name: Option<&str>) -> Result<Vec<&'a NotifyTarget>, Fault> {
     let Some(name) = name else { return Ok(targets.iter().collect()) };
     if let Some(target) = targets.iter().find(|target| target.name == name) {
         return Ok(vec![target]);

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::support::{CliTestProject, RunOutput, builder, coding, model, processes_in, signal, until};
-use super::webhook_receiver::{Answer, WebhookReceiver};
+use super::webhook_receiver::{Answer, ReceivedMessage, WebhookReceiver};
 
 const SECRET: &str = "a-secret-that-nobody-sees";
 
@@ -86,6 +86,22 @@ fn assert_nowhere(project: &CliTestProject, secret: &str) {
     search(&project.root(), secret);
 }
 
+/// Whether the example of the documentation accepts a message; `None` without Python.
+fn accepted_by_the_example(message: &ReceivedMessage, secret: &str) -> Option<bool> {
+    let page = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/notify.md"))
+        .expect("a page");
+    let (_, rest) = page.split_once("```python\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("its end");
+    let call = "import sys\nprint(is_from_autonoe(sys.argv[1].encode(), {'X-Autonoe-Timestamp': sys.argv[2], \
+                'X-Autonoe-Signature': sys.argv[3]}, sys.argv[4].encode()))";
+    let headers = ["x-autonoe-timestamp", "x-autonoe-signature"].map(|name| message.headers[name].as_str());
+    let ran = Command::new("/usr/bin/python3")
+        .args(["-I", "-c", &format!("{example}\n{call}"), secret, headers[0], headers[1], &message.text])
+        .output()
+        .ok()?;
+    Some(String::from_utf8_lossy(&ran.stdout).trim() == "True")
+}
+
 #[test]
 fn a_webhook_gets_signed_notifications_of_what_happened() {
     let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
@@ -104,6 +120,8 @@ fn a_webhook_gets_signed_notifications_of_what_happened() {
             message.has_valid_signature(SECRET) && !message.has_valid_signature("another"),
             "{message:?}"
         );
+        assert_ne!(accepted_by_the_example(message, SECRET), Some(false));
+        assert_ne!(accepted_by_the_example(message, "another"), Some(true));
         assert_eq!(message.id(), message.body["id"], "{message:?}");
         assert_eq!(message.body["run"], 1);
         assert_eq!(message.body["project"], "project");
@@ -273,7 +291,8 @@ fn an_interrupt_does_not_wait_for_a_target() {
     configure(&project, &targets);
     let long = "[[conversation]]\nwhen = ['one deliverable', '- `B`']\n[[conversation.turn]]\n\
                 call = [{ tool = 'Bash', input = { command = 'sleep 400' } }]\n[[conversation.turn]]\ntext = 'x'";
-    let (blocked, _) = blocker().split_at(blocker().rfind("[[conversation]]").expect("B")).into();
+    let script = blocker();
+    let (blocked, _) = script.split_at(script.rfind("[[conversation]]").expect("B"));
     let model = model(&format!("{blocked}{long}"));
     let child = command(&project, &model, &["run"]).spawn().expect("started");
     until("both targets hang", || !receiver.received().is_empty() && project.home().join("hangs").exists());

@@ -16,7 +16,7 @@ pub enum Answer {
 }
 
 #[derive(Debug, Clone)]
-pub struct Received {
+pub struct ReceivedMessage {
     pub path: String,
     /// By their lowercase names.
     pub headers: BTreeMap<String, String>,
@@ -24,7 +24,7 @@ pub struct Received {
     pub body: Value,
 }
 
-impl Received {
+impl ReceivedMessage {
     pub fn id(&self) -> &str {
         &self.headers["x-autonoe-delivery"]
     }
@@ -54,7 +54,7 @@ impl Received {
 #[derive(Clone)]
 pub struct WebhookReceiver {
     pub url: String,
-    received: Arc<Mutex<Vec<Received>>>,
+    received: Arc<Mutex<Vec<ReceivedMessage>>>,
     answers: Arc<Mutex<Vec<Answer>>>,
 }
 
@@ -83,7 +83,7 @@ impl WebhookReceiver {
         *self.answers.lock().expect("not poisoned") = vec![answer];
     }
 
-    pub fn received(&self) -> Vec<Received> {
+    pub fn received(&self) -> Vec<ReceivedMessage> {
         self.received.lock().expect("not poisoned").clone()
     }
 
@@ -109,7 +109,7 @@ impl WebhookReceiver {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Received> {
+fn read(stream: &TcpStream) -> Option<ReceivedMessage> {
     let mut reader = BufReader::new(stream);
     let mut lines = reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty());
     let path = lines.next()?.strip_prefix("POST ")?.split(' ').next()?.to_owned();
@@ -122,5 +122,5 @@ fn read(stream: &TcpStream) -> Option<Received> {
     let mut body = vec![0; headers.get("content-length")?.parse().ok()?];
     reader.read_exact(&mut body).ok()?;
     let text = String::from_utf8(body).ok()?;
-    Some(Received { path, headers, body: serde_json::from_str(&text).ok()?, text })
+    Some(ReceivedMessage { path, headers, body: serde_json::from_str(&text).ok()?, text })
 }

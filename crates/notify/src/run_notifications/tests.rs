@@ -20,16 +20,16 @@ use tempfile::TempDir;
 use tokio::sync::Notify;
 
 use super::{NotifiedRun, RunNotifications};
-use crate::target::{Channel, DEFAULT_TIME_LIMIT, Target};
+use crate::target::{Channel, DEFAULT_TIME_LIMIT, NotifyTarget};
 
-struct Fixture {
+struct SinkFixture {
     state: TempDir,
     outbox: Arc<Outbox>,
     warnings: Arc<Mutex<Vec<String>>>,
     events: BTreeSet<NotificationEvent>,
 }
 
-impl Fixture {
+impl SinkFixture {
     fn new() -> Self {
         let state = TempDir::new().expect("state");
         let project = Project::open(&std::env::temp_dir(), state.path()).expect("project");
@@ -42,7 +42,7 @@ impl Fixture {
         let warnings = Arc::clone(&self.warnings);
         RunNotifications::new(NotifiedRun {
             outbox: Arc::clone(&self.outbox),
-            targets: vec![Target {
+            targets: vec![NotifyTarget {
                 name: "team".to_owned(),
                 events: self.events.clone(),
                 expire_after: None,
@@ -123,7 +123,7 @@ fn every_end_but_an_interrupt_is_notified() {
         (RunOutcome::Failed { fault: fault() }, Some(("failed", NotificationLevel::Error))),
         (RunOutcome::Interrupted, None),
     ] {
-        let fixture = Fixture::new();
+        let fixture = SinkFixture::new();
         let sink = fixture.process(1);
         let name = outcome.name();
         show(&sink, started(0.0, None));
@@ -141,7 +141,7 @@ fn every_end_but_an_interrupt_is_notified() {
 
 #[test]
 fn what_happens_once_in_a_run_is_recorded_once_also_after_a_restart() {
-    let fixture = Fixture::new();
+    let fixture = SinkFixture::new();
     for _ in 0..2 {
         let sink = fixture.process(7);
         show(&sink, started(7.0, Some(10.0)));
@@ -181,7 +181,7 @@ fn what_happens_once_in_a_run_is_recorded_once_also_after_a_restart() {
 
 #[test]
 fn a_run_without_a_budget_or_with_an_unknown_price_has_no_part_of_it() {
-    let fixture = Fixture::new();
+    let fixture = SinkFixture::new();
     let sink = fixture.process(1);
     show(&sink, started(0.0, None));
     show(&sink, usage(1000.0));
@@ -193,7 +193,7 @@ fn a_run_without_a_budget_or_with_an_unknown_price_has_no_part_of_it() {
 
 #[test]
 fn a_blocked_deliverable_is_notified_each_time_with_its_reason_and_without_secrets() {
-    let fixture = Fixture::new();
+    let fixture = SinkFixture::new();
     let sink = fixture.process(1);
     for (id, new) in [
         ("A\nBcc: x", DeliverableStatus::Blocked),
@@ -226,8 +226,19 @@ fn a_blocked_deliverable_is_notified_each_time_with_its_reason_and_without_secre
 }
 
 #[test]
+fn a_run_that_fails_outside_of_its_loop_is_notified_unless_it_has_ended() {
+    let fixture = SinkFixture::new();
+    let fault = Fault::permanent(FaultLayer::System, "code", "It broke.");
+    let sink = fixture.process(1);
+    show(&sink, ended(RunOutcome::AllPassed));
+    sink.run_failed(&fault);
+    fixture.process(2).run_failed(&fault);
+    assert_eq!(fixture.events(), ["done", "failed"]);
+}
+
+#[test]
 fn a_target_is_notified_only_of_what_it_asked_for() {
-    let mut fixture = Fixture::new();
+    let mut fixture = SinkFixture::new();
     fixture.events = [NotificationEvent::Stuck].into();
     show(&fixture.process(1), ended(RunOutcome::AllPassed));
     show(&fixture.process(2), ended(RunOutcome::Stuck { idle_sessions: 10 }));
@@ -239,7 +250,7 @@ fn a_target_is_notified_only_of_what_it_asked_for() {
 
 #[test]
 fn an_end_that_nobody_recorded_is_caught_up_with_its_own_time() {
-    let fixture = Fixture::new();
+    let fixture = SinkFixture::new();
     for run in [1, 2, 3] {
         show(&fixture.process(run), started(0.0, None));
     }
@@ -259,15 +270,12 @@ fn an_end_that_nobody_recorded_is_caught_up_with_its_own_time() {
 
 #[test]
 fn an_outbox_that_cannot_be_written_is_one_warning() {
-    let fixture = Fixture::new();
+    let fixture = SinkFixture::new();
     let sink = fixture.process(1);
-    let broken = fixture.state.path().join("projects");
-    let outbox = std::fs::read_dir(&broken).expect("state").next().expect("one").expect("entry").path();
-    let db = outbox.join("outbox.db");
-    for file in [outbox.join("outbox.db-wal"), outbox.join("outbox.db-shm")] {
-        let _ = std::fs::remove_file(file);
-    }
-    std::fs::write(&db, "x".repeat(20_000)).expect("written");
+    let states = fixture.state.path().join("projects");
+    let state = std::fs::read_dir(states).expect("state").next().expect("one").expect("entry").path();
+    let db = rusqlite::Connection::open(state.join("outbox.db")).expect("opened");
+    db.execute_batch("DROP TABLE deliveries; DROP TABLE notifications; DROP TABLE runs").expect("damaged");
     show(&sink, ended(RunOutcome::AllPassed));
     show(&sink, ended(RunOutcome::AllBlocked));
     let warnings = fixture.warnings.lock().expect("not poisoned").clone();
