@@ -243,3 +243,6 @@ impl Delivering {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -448,7 +448,7 @@ fn many_denied_calls_are_notified_once() {
             webhook("team", &receiver.url)
         ),
     );
-    let deny = "{ tool = 'Bash', input = { command = 'npm publish' } }";
+    let deny = "{ tool = 'Bash', input = { command = 'wget http://127.0.0.1:1/' } }";
     let script = format!(
         "[[conversation]]\nwhen = 'one deliverable'\n[[conversation.turn]]\ncall = [{deny}, {deny}, {deny}]\n[[conversation.turn]]\n\
          call = [{{ tool = 'mcp__autonoe__set_status', input = {{ deliverableId = 'A', status = 'passed' }} }}]\n\
