@@ -278,7 +278,8 @@ impl RunNotifications {
             project: project.clone(),
             project_path: project_path.clone(),
             run: Some(run),
-            at,
+            // As precise as the outbox.
+            at: Timestamp::from_millisecond(at.as_millisecond()).unwrap_or(at),
         };
         let deliveries: Vec<_> =
             targets.iter().map(|target| (target.name.as_str(), target.expires_at(&notification))).collect();
