@@ -23,14 +23,17 @@ use crate::target::NotifyTarget;
 /// How often the outbox is looked at: another process may have recorded something, or stopped delivering.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Is given sentences for the user.
+pub type Warn = Box<dyn Fn(&str) + Send + Sync>;
+
 pub struct DispatcherOptions {
     pub outbox: Arc<Outbox>,
     pub targets: Vec<NotifyTarget>,
     pub programs: Programs,
     /// Redacts what receivers say.
     pub redactor: Redactor,
-    /// Is given one sentence about each target that could not be notified.
-    pub warn: Box<dyn Fn(&str) + Send + Sync>,
+    /// For one sentence about each target that could not be notified.
+    pub warn: Warn,
 }
 
 /// Delivers in the background until it is dropped.
@@ -110,7 +113,7 @@ struct Delivering {
     targets: HashMap<String, Arc<NotifyTarget>>,
     programs: Arc<Programs>,
     redactor: Redactor,
-    warn: Box<dyn Fn(&str) + Send + Sync>,
+    warn: Warn,
     /// Targets that a warning was about.
     warned: HashSet<String>,
     /// `None` while another process delivers.

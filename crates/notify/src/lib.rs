@@ -17,9 +17,8 @@ mod text;
 mod webhook;
 mod webhook_address;
 
-pub use dispatcher::{Dispatcher, DispatcherOptions};
+pub use dispatcher::{Dispatcher, DispatcherOptions, Warn};
 pub use program::{Programs, find_program_outside};
-pub use retry::expiry;
 pub use run_notifications::{NotifiedRun, RunNotifications};
 pub use send_failure::SendFailure;
 pub use signature::Signer;

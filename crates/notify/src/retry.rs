@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use autonoe_core::notification::NotificationEvent;
+use autonoe_core::notification::{NotificationEvent, NotificationLevel};
 
 /// The pause after each failed attempt; there is one attempt more than there are pauses.
 const PAUSES: [Duration; 7] = [
@@ -22,18 +22,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 const WAIT_EXPIRY: Duration = Duration::from_secs(60 * 60);
 const EXPIRY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a delivery of this event is worth trying.
-pub fn expiry(event: NotificationEvent) -> Duration {
-    match event {
-        NotificationEvent::Quota | NotificationEvent::Outage | NotificationEvent::Test => WAIT_EXPIRY,
-        NotificationEvent::Done
-        | NotificationEvent::Blocked
-        | NotificationEvent::Stuck
-        | NotificationEvent::Failed
-        | NotificationEvent::Limit
-        | NotificationEvent::DeniedOften
-        | NotificationEvent::Budget => EXPIRY,
-    }
+/// How long a delivery is worth trying.
+pub fn expiry(event: NotificationEvent, level: NotificationLevel) -> Duration {
+    // At another level, the run has ended.
+    let is_wait = matches!(event, NotificationEvent::Quota | NotificationEvent::Outage)
+        && level == NotificationLevel::Warning;
+    if is_wait { WAIT_EXPIRY } else { EXPIRY }
 }
 
 /// The pause after so many failed attempts; `None` if there were enough.
@@ -47,7 +41,19 @@ pub fn pause_after(attempts: u32, asked: Option<Duration>) -> Option<Duration> {
 mod tests {
     use std::time::Duration;
 
-    use super::pause_after;
+    use autonoe_core::notification::{NotificationEvent, NotificationLevel};
+
+    use super::{expiry, pause_after};
+
+    #[test]
+    fn a_wait_is_worth_knowing_for_an_hour_and_an_end_for_a_day() {
+        let hours = |event, level| expiry(event, level).as_secs() / 3600;
+        assert_eq!(hours(NotificationEvent::Quota, NotificationLevel::Warning), 1);
+        assert_eq!(hours(NotificationEvent::Outage, NotificationLevel::Warning), 1);
+        assert_eq!(hours(NotificationEvent::Outage, NotificationLevel::Error), 24);
+        assert_eq!(hours(NotificationEvent::Done, NotificationLevel::Success), 24);
+        assert_eq!(hours(NotificationEvent::Blocked, NotificationLevel::Warning), 24);
+    }
 
     #[test]
     fn pauses_grow_and_end() {

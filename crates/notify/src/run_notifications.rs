@@ -20,6 +20,7 @@ use autonoe_store::Outbox;
 use jiff::Timestamp;
 use tokio::sync::Notify;
 
+use crate::dispatcher::Warn;
 use crate::target::NotifyTarget;
 use crate::text::{one_line, plain};
 
@@ -51,10 +52,10 @@ pub struct NotifiedRun {
     /// Is notified when something was recorded.
     pub wake: Arc<Notify>,
     /// How a run ended, in sentences.
-    pub describe_end: Box<dyn Fn(&RunReport) -> String + Send + Sync>,
+    pub describe_end: fn(&RunReport) -> String,
     /// A time, for people.
     pub show_time: fn(Timestamp) -> String,
-    pub warn: Box<dyn Fn(&str) + Send + Sync>,
+    pub warn: Warn,
 }
 
 pub struct RunNotifications {

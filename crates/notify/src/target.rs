@@ -36,7 +36,7 @@ pub struct NotifyTarget {
 pub enum Channel {
     Desktop { notify_send: Result<PathBuf, String> },
     Command { program: Result<PathBuf, String>, args: Vec<String> },
-    Webhook { webhook: Webhook, shape: MessageShape },
+    Webhook { webhook: Box<Webhook>, shape: MessageShape },
     Email { sendmail: Result<PathBuf, String>, to: Vec<String>, from: Option<String> },
 }
 
@@ -56,7 +56,7 @@ impl Channel {
             WebhookShape::Ntfy => ntfy(address)?,
         };
         let webhook = Webhook::new(address, options, time_limit).map_err(|failure| failure.reason)?;
-        Ok(Self::Webhook { webhook, shape })
+        Ok(Self::Webhook { webhook: Box::new(webhook), shape })
     }
 
     /// Why nothing can be sent this way, if that is known.
@@ -100,7 +100,7 @@ impl NotifyTarget {
 
     /// When a delivery to it is not worth trying any more.
     pub fn expires_at(&self, notification: &UserNotification) -> Timestamp {
-        let after = self.expire_after.unwrap_or_else(|| expiry(notification.event));
+        let after = self.expire_after.unwrap_or_else(|| expiry(notification.event, notification.level));
         notification.at.checked_add(after).unwrap_or(Timestamp::MAX)
     }
 

@@ -30,9 +30,10 @@ const LISTED: u32 = 30;
 const RETRY_LIMIT: Duration = Duration::from_secs(15);
 
 /// Test who is notified of runs, and see what was delivered
-///
-/// Targets are configured under [notify] in your config.toml; docs/notify.md describes them.
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Targets are configured under [notify] in your config.toml; docs/notify.md describes them."
+)]
 pub struct NotifyArgs {
     #[command(subcommand)]
     command: NotifyCommand,

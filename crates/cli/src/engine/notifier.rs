@@ -7,7 +7,7 @@ use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::Fault;
 use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_core::sink::Sink;
-use autonoe_notify::{Dispatcher, DispatcherOptions, NotifiedRun, RunNotifications};
+use autonoe_notify::{Dispatcher, DispatcherOptions, NotifiedRun, RunNotifications, Warn};
 use autonoe_store::journal::history::History;
 use autonoe_store::{Outbox, PendingDelivery, Project};
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ impl RunNotifier {
         }
         let warn = || {
             let console = Arc::clone(console);
-            Box::new(move |sentence: &str| warn(&console, sentence)) as Box<dyn Fn(&str) + Send + Sync>
+            Box::new(move |sentence: &str| warn(&console, sentence)) as Warn
         };
         let outbox = match Outbox::open(project) {
             Ok(outbox) => Arc::new(outbox),
@@ -73,7 +73,7 @@ impl RunNotifier {
             denied_threshold,
             redactor: redactor(),
             wake: dispatcher.wake(),
-            describe_end: Box::new(end_text),
+            describe_end: end_text,
             show_time: local_time,
             warn: warn(),
         }));

@@ -310,6 +310,28 @@ fn an_interrupt_does_not_wait_for_a_target() {
 }
 
 #[test]
+fn a_run_in_the_background_keeps_delivering_without_the_lock_of_the_project() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let receiver = WebhookReceiver::start(&[Answer::Never]);
+    configure(&project, &(webhook("team", &receiver.url) + "time_limit = '400s'\n"));
+    let model = model(&coding("A", "passed"));
+    let mut detached = project.autonoe(Some(&model));
+    detached.args(["run", "--detach", "--in-place", "--backend", "native", "--session-delay", "0s"]);
+    let started = text(&detached.output().expect("started"));
+    let pid = started.split("(process ").nth(1).and_then(|rest| rest.split(')').next()?.parse().ok());
+    let pid = rustix::process::Pid::from_raw(pid.unwrap_or_else(|| panic!("{started}"))).expect("a process");
+    until("the end is being delivered", || receiver.events() == ["done"]);
+    until("the lock is free", || text(&autonoe(&project, &["doctor"])).contains("lock: free"));
+    configure(&project, "");
+    RunOutput::from(command(&project, &model, &["run"]).output().expect("started"))
+        .assert_ended("all_passed", 0);
+    rustix::process::test_kill_process(pid).expect("it still delivers");
+    rustix::process::kill_process(pid, Signal::TERM).expect("a signal");
+    until("it has ended", || rustix::process::test_kill_process(pid).is_err());
+    assert_eq!(receiver.received().len(), 1);
+}
+
+#[test]
 fn a_command_gets_the_notification_and_no_keys() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     // What an agent could write is never found, even first on the search path.

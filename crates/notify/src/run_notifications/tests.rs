@@ -55,7 +55,7 @@ impl SinkFixture {
             denied_threshold: NonZeroU32::new(3).expect("3"),
             redactor: Redactor::new(&["hunter22hunter22".to_owned()]),
             wake: Arc::new(Notify::new()),
-            describe_end: Box::new(|report| format!("It ended: {}.", report.outcome.name())),
+            describe_end: |report| format!("It ended: {}.", report.outcome.name()),
             show_time: |at| at.to_string(),
             warn: Box::new(move |sentence| warnings.lock().expect("not poisoned").push(sentence.to_owned())),
         })
