@@ -2,6 +2,7 @@
 
 mod activity;
 mod console;
+mod end_text;
 mod event_log;
 mod json;
 mod messages;
@@ -15,10 +16,11 @@ mod wrap;
 mod writer;
 
 pub use console::{Console, MessageLevel, OutputFormat};
+pub use end_text::end_text;
 pub use event_log::{EventLog, EventLogReader, LoggedEvent, runs as logged_runs};
 pub use json::JsonSink;
 pub use messages::{
-    beginning, ci_files, cut, debug_line, end_text, hook_files, landing, left_out, short, status_tag, unseen,
+    beginning, ci_files, cut, debug_line, hook_files, landing, left_out, short, status_tag, unseen,
 };
 pub use plan_text::{CostEstimate, plan_text};
 pub use presenter::{LineTimes, Presenter, Verbosity};

@@ -9,7 +9,7 @@ use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::{StatusChange, Tally};
-use autonoe_report::{Ending, EndingKind, assurance, cost, describe_hook_files, one_line};
+use autonoe_report::{Ending, EndingKind, cost, describe_hook_files, one_line};
 use autonoe_workspace::{Beginning, CheckedPart, SELF_ACTING};
 use jiff::Timestamp;
 
@@ -74,19 +74,6 @@ pub fn overall(report: &RunReport, denied: u32) -> String {
         cost(report.cost_usd),
         format_duration(report.duration),
     )
-}
-
-/// How a run ended, for somebody who does not watch it.
-pub fn end_text(report: &RunReport) -> String {
-    let Ending { sentence, hint, .. } = Ending::of(&report.outcome, time::reset);
-    let assurance = match &report.plan {
-        PlanReport::Deliverables(tally) | PlanReport::Sync { tally, .. } if tally.total > 0 => {
-            Some(assurance(*tally))
-        }
-        PlanReport::Deliverables(_) | PlanReport::Sync { .. } | PlanReport::Steps(_) => None,
-    };
-    let lines = [Some(sentence), Some(overall(report, 0)), assurance, hint];
-    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// What was done so that agents could work from a commit.
