@@ -11,6 +11,7 @@ pub mod init;
 pub mod land;
 pub mod man;
 pub mod mcp;
+pub mod notify;
 pub mod plan;
 pub mod policy;
 pub mod pr;

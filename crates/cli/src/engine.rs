@@ -5,6 +5,7 @@ mod control;
 mod estimate;
 mod job;
 mod next_steps;
+mod notifier;
 mod plan_announcer;
 mod request;
 mod resolve;
@@ -12,7 +13,7 @@ mod setup;
 pub mod status_setup;
 
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use autonoe_core::agent::Backend;
@@ -47,6 +48,7 @@ pub use self::estimate::estimate;
 use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, planned_spec};
 pub use self::next_steps::{DeliverableCost, cost_by_deliverable};
+use self::notifier::RunNotifier;
 use self::plan_announcer::PlanAnnouncer;
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
@@ -89,6 +91,7 @@ pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, F
         let screen = Screen::open(args, &run, &stop)?;
         signal_notice.use_console(&screen.console);
         let ended = screen.execute(run).await;
+        screen.finish_notifications(ended.as_ref().err(), args.in_background).await;
         screen.console.stop();
         ended.map(|ended| JobEnd::Ended(Box::new(ended), screen.console))
     });
@@ -138,6 +141,8 @@ struct Screen {
     stop: StopSignal,
     /// Ends the run when its state cannot be written.
     halt: Halt,
+    /// Outlives the locks of the run, so that a slow receiver does not keep them.
+    notifier: Mutex<Option<RunNotifier>>,
 }
 
 type BuiltBackend = (Box<dyn Backend>, PhaseModels);
@@ -160,7 +165,8 @@ impl Screen {
             CommonArgs { verbose: true, .. } => Verbosity::Verbose,
             _ => Verbosity::Normal,
         };
-        Ok(Self { console, verbosity, json: args.json, stop: stop.clone(), halt: Halt::default() })
+        let (stop, halt, notifier) = (stop.clone(), Halt::default(), Mutex::default());
+        Ok(Self { console, verbosity, json: args.json, stop, halt, notifier })
     }
 
     fn warn(&self, warning: &str) {
@@ -187,7 +193,7 @@ impl Screen {
         let builders = Arc::new(CurrentBuilder::default());
         let secrets = run.secrets.clone();
         let options = JournalOptions {
-            secrets: run.secrets,
+            secrets: run.secrets.clone(),
             crash: run.crash,
             resume: job.earlier(),
             in_progress: locked.with_others(Others::runs)?,
@@ -209,7 +215,11 @@ impl Screen {
             planned_spec: job.planned_spec(),
             planning: Mutex::default(),
         };
-        let sinks = self.sinks(&project, begun.run, telemetry.as_ref(), &builders, announcer);
+        let notifier = RunNotifier::start(&project, begun.run, run.notify, &run.secrets, &self.console);
+        let notifications = notifier.as_ref().map(RunNotifier::sink);
+        *self.notifier() = notifier;
+        let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
+        let sinks = self.sinks(&project, begun.run, other_sinks, &builders, announcer);
         locked.record_run(begun.run)?;
         let status = match locked.has_project_lock() {
             true => StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock))
@@ -385,6 +395,18 @@ impl Screen {
         Ok((report, result))
     }
 
+    /// Waits for deliveries, but neither long nor after an interrupt: the next run delivers the rest.
+    async fn finish_notifications(&self, fault: Option<&Fault>, in_background: bool) {
+        let notifier = self.notifier().take();
+        if let Some(notifier) = notifier {
+            notifier.finish(fault, in_background, &self.stop.token(), &self.console).await;
+        }
+    }
+
+    fn notifier(&self) -> MutexGuard<'_, Option<RunNotifier>> {
+        self.notifier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Runs something that comes before the first session. Returns how the run ends if an interrupt, the time limit or a fault ends it.
     async fn before_sessions<T>(
         &self,
@@ -425,7 +447,7 @@ impl Screen {
         &self,
         project: &Project,
         run: i64,
-        telemetry: Option<&Telemetry>,
+        others: impl Iterator<Item = Arc<dyn Sink>>,
         builders: &Arc<CurrentBuilder>,
         announcer: PlanAnnouncer,
     ) -> Sinks {
@@ -437,7 +459,7 @@ impl Screen {
         if self.json {
             sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }
-        sinks.extend(telemetry.map(Telemetry::sink));
+        sinks.extend(others);
         Sinks::new(sinks)
     }
 }

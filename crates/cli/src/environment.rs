@@ -195,6 +195,14 @@ impl Environment {
         std::env::vars_os().collect()
     }
 
+    /// For the user's own programs, without the keys of model providers and without these variables.
+    pub fn all_but(&self, names: &[&str]) -> Vec<(OsString, OsString)> {
+        let is_left_out = |name: &OsString| {
+            name.to_str().is_some_and(|name| names.contains(&name) || KEY_VARIABLES.contains(&name))
+        };
+        self.all().into_iter().filter(|(name, _)| !is_left_out(name)).collect()
+    }
+
     pub fn current_dir(&self) -> PathBuf {
         std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
     }

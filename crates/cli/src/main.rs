@@ -14,9 +14,11 @@ mod detach;
 mod engine;
 mod environment;
 mod helper;
+mod key_command;
 mod lock_project;
 mod nearest_command;
 mod offered_servers;
+mod notify_settings;
 mod open_hub;
 mod options;
 mod output_file;
@@ -126,6 +128,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Demo(args)) => commands::demo::cmd_demo(args, environment),
         Some(CliCommand::Policy(args)) => commands::policy::cmd_policy(&args, &environment),
         Some(CliCommand::Trust(args)) => commands::trust::cmd_trust(&args, &environment),
+        Some(CliCommand::Notify(args)) => commands::notify::cmd_notify(&args, &environment),
         Some(CliCommand::Sessions(args)) => commands::sessions::cmd_sessions(&args, &environment),
         Some(CliCommand::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
         Some(CliCommand::Completions(args)) => commands::completions::cmd_completions(&args),

@@ -13,6 +13,7 @@ use crate::commands::init::InitArgs;
 use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
 use crate::commands::mcp::McpArgs;
+use crate::commands::notify::NotifyArgs;
 use crate::commands::plan::PlanArgs;
 use crate::commands::policy::PolicyArgs;
 use crate::commands::pr::PrArgs;
@@ -104,6 +105,8 @@ pub enum CliCommand {
     Policy(PolicyArgs),
     /// Review and approve permissions this repository asks for
     Trust(TrustArgs),
+    /// Test who is notified of runs, and see what was delivered
+    Notify(NotifyArgs),
     /// List, show, replay and export recorded sessions
     Sessions(SessionsArgs),
     /// Serve the deliverable tools over MCP on standard input and output

@@ -2,6 +2,7 @@
 
 mod activity;
 mod console;
+mod end_text;
 mod event_log;
 mod json;
 mod messages;
@@ -16,6 +17,7 @@ mod wrap;
 mod writer;
 
 pub use console::{Console, MessageLevel, OutputFormat};
+pub use end_text::end_text;
 pub use event_log::{EventLog, EventLogReader, LoggedEvent, runs as logged_runs};
 pub use json::JsonSink;
 pub use messages::{

@@ -1,19 +1,13 @@
 //! Finds the model providers: the built-in ones, configured by environment variables, and those of the user's config.toml. A repository
 //! cannot configure any.
 
-use std::ffi::OsString;
-use std::time::Duration;
-
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_model::{Price, PriceList, Provider, ProviderKind};
 use autonoe_store::UserConfig;
 use autonoe_store::user_config::ProviderConfig;
 
 use crate::environment::Environment;
-use crate::helper::{Helper, HelperOutput};
-
-/// Time limit of a key command; the user may have to touch a hardware token first.
-const KEY_LIMIT: Duration = Duration::from_secs(60);
+use crate::key_command::KeyCommand;
 
 /// Service name of keys in the system keyring.
 const KEYRING_SERVICE: &str = "autonoe";
@@ -122,40 +116,12 @@ async fn key(
     Ok(None)
 }
 
-/// The key is the first line of the command's output.
 async fn run_key_command(name: &str, command: &[String], environment: &Environment) -> Result<String, Fault> {
-    let failed = |why: String| {
-        let shown = command.first().map(String::as_str).unwrap_or_default();
-        Fault::permanent(
-            FaultLayer::Config,
-            "provider_not_configured",
-            format!("`{shown}` did not print the key of the provider '{name}': {why}."),
-        )
-        .hint(format!(
-            "Run the command yourself: it must print the key within {} s, without asking for input. It is configured under \
-             [providers.{name}] in your config.toml.",
-            KEY_LIMIT.as_secs()
-        ))
+    let key_command = KeyCommand {
+        value: &format!("the key of the provider '{name}'"),
+        section: &format!("[providers.{name}]"),
+        code: "provider_not_configured",
+        command,
     };
-    let Some((program, args)) = command.split_first() else {
-        return Err(failed("no command is configured".to_owned()));
-    };
-    let helper = Helper {
-        purpose: format!("the key of the provider '{name}'"),
-        program: program.into(),
-        args: args.iter().map(OsString::from).collect(),
-        environment: environment.all(),
-        directory: environment.current_dir(),
-        time_limit: KEY_LIMIT,
-        own_executable: &environment.own_executable()?,
-    };
-    let HelperOutput { code, output, stderr } =
-        helper.run().await.map_err(|error| failed(error.to_string()))?;
-    let stderr = stderr.map(|text| format!("; it printed: {text}")).unwrap_or_default();
-    match output.lines().next().map(str::trim) {
-        Some(key) if code == 0 && !key.is_empty() => Ok(key.to_owned()),
-        Some(_) if code == 0 => Err(failed(format!("the first line it printed is empty{stderr}"))),
-        None if code == 0 => Err(failed(format!("it printed nothing{stderr}"))),
-        Some(_) | None => Err(failed(format!("it failed with exit code {code}{stderr}"))),
-    }
+    key_command.run(environment).await
 }

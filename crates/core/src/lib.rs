@@ -24,6 +24,8 @@ pub mod ledger;
 pub mod limits;
 pub mod mode;
 pub mod money;
+pub mod nearest;
+pub mod notification;
 pub mod outage;
 pub mod outcome;
 pub mod pause;

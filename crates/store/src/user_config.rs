@@ -5,6 +5,7 @@
 //! that enforces them.
 
 mod error;
+mod notify;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -19,6 +20,7 @@ use autonoe_files::{ReadError, SETTINGS_LIMIT, open_regular, read_opened, to_tex
 use serde::de::{Deserialize, Deserializer, Error as _};
 
 use self::error::{PathProblem, TomlError, UserConfigError};
+pub use self::notify::{ChannelConfig, NotifyConfig, NotifyTargetConfig, ValueSource, WebhookShape};
 use crate::byte_size::ByteSize;
 
 /// Write bits of group and others.
@@ -40,6 +42,7 @@ pub struct UserConfig {
     pub agents: BTreeMap<String, AcpAgentConfig>,
     pub checks: ChecksConfig,
     pub webhooks: WebhooksConfig,
+    pub notify: NotifyConfig,
     pub run: RunConfig,
 }
 

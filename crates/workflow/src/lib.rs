@@ -29,7 +29,6 @@ pub mod system_host;
 mod template;
 mod validate;
 mod variables;
-mod webhook_address;
 
 pub use check::{ActionResult, StepCheckResult, assessment_schema, by_action, by_assessment, by_keyword};
 pub use completion::{

@@ -5,7 +5,6 @@
 mod files;
 mod issues;
 mod output;
-mod signature;
 mod webhooks;
 
 use std::path::PathBuf;
@@ -25,7 +24,6 @@ use crate::issue_error::IssueError;
 
 pub use files::MAX_FILE_BYTES;
 pub use issues::GithubIssues;
-pub use signature::Signer;
 pub use webhooks::{WebhookTiming, Webhooks, check_allowed};
 
 pub struct SystemHost {

@@ -3,6 +3,7 @@
 mod agents;
 mod container;
 mod fix;
+mod notify;
 mod other_tools;
 mod packages;
 mod project;
@@ -71,6 +72,7 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
         Ok(project) => {
             findings.extend(project::findings(&project, environment, args.in_place));
             findings.extend(other_tools::findings(&project));
+            findings.extend(runtime()?.block_on(notify::findings(environment, project.root())));
             let work =
                 sandbox.map(|sandbox| project::try_work(&project, environment, sandbox, args.in_place));
             findings.extend(work.unwrap_or_default());

@@ -15,13 +15,16 @@ use autonoe_report::{
     assurance, beyond_criteria, check_state, cost, does_not_count, one_line, project_checks, says_builder,
 };
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
-use autonoe_store::{CheckRegistry, ControlDirectory, LockStatus, Project, ProjectLock, StatusStore};
+use autonoe_store::{
+    CheckRegistry, ControlDirectory, DeliveryRow, LockStatus, Outbox, Project, ProjectLock, StatusStore,
+};
 use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::arguments::ProjectArgs;
+use crate::commands::notify::because;
 use crate::engine::{DeliverableCost, cost_by_deliverable, planned_spec};
 use crate::environment::Environment;
 use crate::present::{self, local_time, short, status_tag};
@@ -56,6 +59,8 @@ struct StatusFacts {
     last_run: Option<RunRow>,
     /// Tool calls of the last run that a gate denied.
     denied: Vec<DeniedCall>,
+    /// Notifications that were not delivered.
+    undelivered: Vec<DeliveryRow>,
     waiting: Option<WaitRow>,
     cost: Option<Usd>,
     lock: LockStatus,
@@ -119,6 +124,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
             (last_run, denied.unwrap_or_default(), waiting, (!unknown).then_some(Usd(spent)))
         }
     };
+    let undelivered = undelivered(project, last_run.as_ref());
     let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(project).is_paused();
     let is_old_plan = match (project.find_spec()?, project.planned_spec()) {
         (Some(spec), Some(planned)) => planned_spec(&spec).is_ok_and(|now| now != planned),
@@ -138,6 +144,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         book,
         last_run,
         denied,
+        undelivered,
         waiting,
         cost,
         lock,
@@ -147,6 +154,13 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         unseen,
         unseen_head,
     })
+}
+
+/// An outbox that cannot be read is reported by the next run, and hides nothing else here.
+fn undelivered(project: &Project, last_run: Option<&RunRow>) -> Vec<DeliveryRow> {
+    let outbox = Outbox::find(project).ok().flatten();
+    let rows = outbox.zip(last_run).map(|(outbox, run)| outbox.undelivered(run.id));
+    rows.and_then(Result::ok).unwrap_or_default()
 }
 
 fn as_text(facts: &StatusFacts) -> String {
@@ -246,6 +260,15 @@ fn as_text(facts: &StatusFacts) -> String {
         text.push_str(&format!(
             "Denied in the last run: {} call(s); `autonoe report` lists them with what would allow them\n",
             facts.denied.len()
+        ));
+    }
+    for row in &facts.undelivered {
+        text.push_str(&format!(
+            "Not notified: {} of '{}' ({}){}\n",
+            one_line(&row.target),
+            row.event.name(),
+            row.state.name(),
+            because(row)
         ));
     }
     let cost = facts.cost.map_or_else(|| "unknown".to_owned(), |cost| cost.to_string());
@@ -349,6 +372,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "cost_usd": facts.cost,
         "last_run": facts.last_run,
         "denied": facts.denied,
+        "undelivered": facts.undelivered,
         "running": running(&facts.lock),
         "waiting": facts.waiting,
         "paused": facts.is_paused,

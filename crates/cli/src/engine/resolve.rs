@@ -35,6 +35,7 @@ use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::lock_project::socket_path;
+use crate::notify_settings::NotifySettings;
 use crate::offered_servers::with_approved_servers;
 use crate::permissions::policy_level;
 use crate::preflight::{self, WorkMode};
@@ -69,6 +70,7 @@ pub struct ResolvedRun {
     /// Socket on which deliverable tool calls are served.
     pub socket: PathBuf,
     pub telemetry: TelemetrySettings,
+    pub notify: NotifySettings,
     /// Values to redact from output and files.
     pub secrets: SecretValues,
     pub crash: Option<CrashPoint>,
@@ -137,9 +139,12 @@ impl ResolvedRun {
             secrets(environment, &providers, &user).into_iter().chain(values).collect::<Vec<_>>(),
         );
         let telemetry = environment.telemetry(&user, secrets.clone())?;
+        let notify = NotifySettings::resolve(&user, environment, project.root()).await?;
+        notify.secrets.iter().for_each(|secret| secrets.add(secret));
 
         let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();
         notices.extend(project.small_state_disk().map(|small| format!("{small}.")));
+        notices.extend(notify.problems());
         notices.extend(without_sandbox.map(|what| {
             format!("the sandbox is disabled by {what}; system-level isolation is not enforced, and agents work in your checkout.")
         }));
@@ -235,6 +240,7 @@ impl ResolvedRun {
             approve_plan,
             socket,
             telemetry,
+            notify,
             secrets,
             crash,
             notices,

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use autonoe_core::nearest::nearest;
+
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum UserConfigError {
     #[error("{0}")]
@@ -36,7 +38,22 @@ impl fmt::Display for TomlError {
             write!(f, "field {}: ", self.field)?;
         }
         f.write_str(&self.message)?;
-        self.line.map_or(Ok(()), |line| write!(f, " at line {line}"))
+        self.line.map_or(Ok(()), |line| write!(f, " at line {line}"))?;
+        match self.meant() {
+            Some(meant) => write!(f, " (did you mean `{meant}`?)"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl TomlError {
+    /// The valid name that is most similar to an unknown one. Serde has both in its message only.
+    fn meant(&self) -> Option<&str> {
+        let is_unknown =
+            ["unknown field `", "unknown variant `"].iter().any(|start| self.message.starts_with(start));
+        let mut names = self.message.split('`').skip(1).step_by(2);
+        let given = names.next().filter(|_| is_unknown)?;
+        nearest(given, names)
     }
 }
 

@@ -2,9 +2,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use autonoe_core::notification::NotificationEvent;
 use tempfile::TempDir;
 
-use super::{SandboxConfig, UserConfig, WebhooksConfig};
+use super::{
+    ChannelConfig, NotifyConfig, NotifyTargetConfig, SandboxConfig, UserConfig, ValueSource, WebhookShape,
+    WebhooksConfig,
+};
 use crate::byte_size::ByteSize;
 use crate::config::AgentConfig;
 
@@ -23,7 +27,10 @@ fn written(text: &str, mode: u32) -> (TempDir, PathBuf) {
 
 /// First example in this language in docs/configuration.md.
 fn documented(language: &str) -> &'static str {
-    let document = include_str!("../../../../docs/configuration.md");
+    example(include_str!("../../../../docs/configuration.md"), language)
+}
+
+fn example<'a>(document: &'a str, language: &str) -> &'a str {
     let rest = document.split_once(&format!("```{language}\n")).expect("an example").1;
     rest.split_once("```").expect("its end").0
 }
@@ -115,6 +122,109 @@ fn webhooks_go_to_hosts_that_the_user_named_and_are_signed_with_a_variable() {
         ),
     ] {
         let message = parse(text).expect_err(text);
+        assert!(!message.contains("whsec"), "{message}");
+        for part in wanted {
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+        }
+    }
+}
+
+fn target(text: &str) -> Result<NotifyTargetConfig, String> {
+    let config = parse(&format!("[notify.targets.team]\n{text}"))?.notify;
+    Ok(config.targets.into_values().next().expect("one target"))
+}
+
+#[test]
+fn a_target_of_notifications_has_the_settings_of_its_kind() {
+    assert_eq!(parse("").expect("valid").notify, NotifyConfig::default());
+    assert_eq!(parse("[notify]\ndenied_threshold = 3").expect("valid").notify.denied_threshold.get(), 3);
+    let desktop = target("kind = 'desktop'").expect("valid");
+    assert_eq!(
+        (desktop.channel, desktop.events.len()),
+        (ChannelConfig::Desktop, NotificationEvent::ALL.len())
+    );
+    let filtered = target("kind = 'desktop'\nevents = ['stuck', 'done', 'done']\nexpire_after = '2h'");
+    let filtered = filtered.expect("valid");
+    assert_eq!(filtered.events, [NotificationEvent::Done, NotificationEvent::Stuck].into());
+    assert_eq!(filtered.expire_after.map(|limit| limit.as_secs()), Some(7200));
+    let webhook =
+        target("kind = 'webhook'\nshape = 'ntfy'\nurl_variable = 'U'\nsecret_command = ['pass', 'x']");
+    assert_eq!(
+        webhook.expect("valid").channel,
+        ChannelConfig::Webhook {
+            shape: WebhookShape::Ntfy,
+            url: ValueSource::Variable("U".to_owned()),
+            secret: Some(ValueSource::Command(vec!["pass".to_owned(), "x".to_owned()])),
+            token: None,
+        }
+    );
+    let email = target("kind = 'email'\nto = ['ann+x@example.com', 'root@localhost']\nfrom = 'a@b'");
+    assert!(matches!(email.expect("valid").channel, ChannelConfig::Email { sendmail: None, .. }));
+}
+
+#[test]
+fn the_documented_targets_are_parsed_and_all_events_are_documented() {
+    let document = include_str!("../../../../docs/notify.md");
+    let targets = parse(example(document, "toml")).expect("valid").notify.targets;
+    assert_eq!(targets.keys().collect::<Vec<_>>(), ["desk", "phone"]);
+    for event in NotificationEvent::ALL {
+        assert!(document.contains(&format!("\n| `{}` | ", event.name())), "{event:?}");
+    }
+}
+
+#[test]
+fn a_wrong_target_of_notifications_is_named_without_its_secrets() {
+    let many: String = (0..51).map(|at| format!("[notify.targets.t{at}]\nkind = 'desktop'\n")).collect();
+    assert!(parse(&many).expect_err("many").contains("more than 50"));
+    for (text, wanted) in [
+        (
+            "[notify]\ndenied_treshold = 3",
+            vec!["notify.denied_treshold", "line 2", "did you mean `denied_threshold`?"],
+        ),
+        ("[notify]\ndenied_threshold = 0", vec!["notify.denied_threshold", "zero never"]),
+        ("[notify.targets.'a b']\nkind = 'desktop'", vec!["notify.targets", "'a b'", "letters"]),
+    ] {
+        let message = parse(text).expect_err(text);
+        for part in wanted {
+            assert!(message.contains(part), "{message:?} lacks {part:?}");
+        }
+    }
+    for (text, wanted) in [
+        ("", vec!["notify.targets.team", "`kind`"]),
+        ("kind = 'desk'", vec!["notify.targets.team.kind", "`desktop`", "line 2"]),
+        ("kind = 'webhok'\nurl = 'x'", vec!["did you mean `webhook`?"]),
+        (
+            "kind = 'desktop'\nevent = ['done']",
+            vec!["notify.targets.team.event", "line 3", "did you mean `events`?"],
+        ),
+        ("kind = 'desktop'\nevents = ['dnoe']", vec!["events[0]", "did you mean `done`?"]),
+        ("kind = 'desktop'\nevents = ['test']", vec!["events[0]", "unknown variant"]),
+        ("kind = 'desktop'\nevents = []", vec!["never be notified"]),
+        ("kind = 'desktop'\nurl = 'https://whsec'", vec!["`url`", "\"desktop\""]),
+        ("kind = 'email'\nto = ['a@b']\nshape = 'slack'", vec!["`shape`", "\"email\""]),
+        ("kind = 'command'", vec!["`command`"]),
+        ("kind = 'command'\ncommand = []", vec!["`command`: name a program"]),
+        ("kind = 'command'\ncommand = [' ']", vec!["`command`: name a program"]),
+        ("kind = 'webhook'", vec!["`url_variable`"]),
+        ("kind = 'webhook'\nurl = 'https://whsec'\nurl_variable = 'U'", vec!["only one of", "`url_command`"]),
+        ("kind = 'webhook'\nurl_variable = 'https://whsec'", vec!["`url_variable`", "SLACK_URL"]),
+        (
+            "kind = 'webhook'\nurl = 'x'\nsecret_variable = 'whsec-7'",
+            vec!["`secret_variable`", "HOOK_SECRET"],
+        ),
+        ("kind = 'webhook'\nurl = 'x'\nshape = 'teams'", vec!["shape", "`discord`"]),
+        ("kind = 'email'", vec!["`to`"]),
+        ("kind = 'email'\nto = []", vec!["`to`"]),
+        ("kind = 'email'\nto = ['a@b', 'ann']", vec!["'ann' is not an e-mail address"]),
+        ("kind = 'email'\nto = [\"a@b\\nBcc: c@d\"]", vec!["`to`", "\\nBcc"]),
+        ("kind = 'email'\nto = ['a@b,c@d']", vec!["`to`"]),
+        ("kind = 'email'\nto = ['-oQ/tmp@x']", vec!["`to`"]),
+        ("kind = 'email'\nto = ['a@b']\nfrom = 'Ann <a@b>'", vec!["`from`"]),
+        ("kind = 'email'\nto = ['a@b']\nsendmail = 'msmtp'", vec!["`sendmail`", "whole path"]),
+        ("kind = 'desktop'\ntime_limit = '0s'", vec!["time_limit", "above 0"]),
+        ("kind = 'desktop'\nexpire_after = 'soon'", vec!["expire_after", "'soon'"]),
+    ] {
+        let message = target(text).expect_err(text);
         assert!(!message.contains("whsec"), "{message}");
         for part in wanted {
             assert!(message.contains(part), "{message:?} lacks {part:?}");

@@ -1,5 +1,6 @@
 //! Transitions: their targets exist, each has exactly one, and escalations are possible.
 
+use autonoe_notify::WebhookAddress;
 use serde_json::Value;
 
 use super::problem::{JsonLocation, ValidationResult};
@@ -7,7 +8,6 @@ use super::targets::target;
 use crate::definition::{
     AgentDefinition, Escalation, Notification, OnExhausted, RetryPolicy, Step, Transition,
 };
-use crate::webhook_address::WebhookAddress;
 
 /// The highest `maxRetries`.
 pub const RETRIES_LIMIT: u32 = 1_000;

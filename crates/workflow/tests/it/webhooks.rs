@@ -2,8 +2,9 @@ use std::io::ErrorKind;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use autonoe_core::fault::Fault;
+use autonoe_notify::Signer;
 use autonoe_sandbox::HostPattern;
-use autonoe_workflow::system_host::{Signer, WebhookTiming, Webhooks, check_allowed};
+use autonoe_workflow::system_host::{WebhookTiming, Webhooks, check_allowed};
 use autonoe_workflow::{HostEffects, WebhookMessage, faults};
 use ring::hmac;
 use serde_json::json;

@@ -10,14 +10,13 @@ use autonoe_core::clock::Clock as _;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::outcome::exit;
+use autonoe_notify::Signer;
 use autonoe_sandbox::{HostPattern, RoomConfig, SandboxLayer, SessionSandbox, UpstreamProxy};
 use autonoe_store::journal::history::History;
 use autonoe_store::{AgentLock, LockHolder, Project, UserConfig};
 use autonoe_workflow::definition::{AgentDefinition, AgentFile};
 use autonoe_workflow::faults::{CONFIGURATION_VALIDATION, DEPENDENCY_RESOLUTION};
-use autonoe_workflow::system_host::{
-    GithubIssues, Signer, SystemHost, WebhookTiming, Webhooks, check_allowed,
-};
+use autonoe_workflow::system_host::{GithubIssues, SystemHost, WebhookTiming, Webhooks, check_allowed};
 use autonoe_workflow::{
     BuildOptions, CreatedAgent, HostEffects, PlanState, ValidatedDefinition, build, nothing_to_resume,
     read_arguments,

@@ -1,10 +1,12 @@
 //! The address of a webhook, and the rules for it: https, or http on this machine, and no password.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use url::{Host, Url};
 
-pub(crate) struct WebhookAddress {
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebhookAddress {
     pub url: Url,
     /// `host:port`.
     pub authority: String,
@@ -14,7 +16,7 @@ pub(crate) struct WebhookAddress {
 
 /// Repeats nothing but the host, since other parts may be secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum WebhookAddressError {
+pub enum WebhookAddressError {
     #[error(transparent)]
     Url(#[from] url::ParseError),
     #[error("it has no host")]
@@ -59,5 +61,12 @@ impl WebhookAddress {
             Some(_) => &self.authority,
             None => self.url.host_str().unwrap_or_default(),
         }
+    }
+}
+
+/// Shows nothing but the host, since other parts may be secret.
+impl fmt::Debug for WebhookAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WebhookAddress").field(&self.display_host()).finish()
     }
 }

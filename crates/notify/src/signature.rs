@@ -14,7 +14,7 @@ impl Signer {
     }
 
     /// `sha256=` and the HMAC-SHA256 of the timestamp, a dot and the body.
-    pub(super) fn sign(&self, timestamp: &str, body: &[u8]) -> String {
+    pub(crate) fn sign(&self, timestamp: &str, body: &[u8]) -> String {
         format!("sha256={}", self.hex(&[timestamp.as_bytes(), b".", body]))
     }
 
