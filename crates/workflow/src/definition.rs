@@ -11,6 +11,7 @@ pub use agent::{
     AgentFile, AgentParameter, DEFAULT_MAX_ITERATIONS, ParameterKind, ProjectAccess, STEP_LOOP_LIMIT,
     Validation,
 };
+pub(crate) use completion::current_name;
 pub use completion::{Completion, CompositeMode, Resource};
 pub use steps::{
     Action, Branch, C3lPrompt, Continuity, DEFAULT_MAX_RETRIES, Escalation, Notification, OnExhausted,

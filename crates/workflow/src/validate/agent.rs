@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::definition::AgentDefinition;
 use crate::names;
 use crate::prompt_variables::RUNTIME_NAMES;

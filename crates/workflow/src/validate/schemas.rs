@@ -3,7 +3,7 @@
 use jsonschema::{Retrieve, Uri};
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
+use crate::problem::{JsonLocation, ValidationResult};
 
 /// The most characters of a schema error.
 const MAX_WHY_CHARS: usize = 200;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
+use crate::problem::{JsonLocation, ValidationResult};
 use super::targets::missing;
 use super::{branches, schemas, sub_steps, transitions};
 use crate::definition::{AgentDefinition, ProjectAccess, Step, StepCheck, StepKind};
@@ -28,7 +28,7 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         inputs(&at, definition, step, result);
         if let Some(schema) = &step.output {
             schemas::check(&at.key("output"), schema, result);
-            if step.prompt.is_none() {
+            if step.prompt.is_none() && !result.unread.covers(&at.key("prompt")) {
                 let what = "the step has no prompt, so it cannot return an answer";
                 result.error(&at.key("output"), Value::Null, what, "Add a prompt, or remove `output`.");
             }
@@ -63,7 +63,8 @@ fn kind(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
         let remedy = "Add a `prompt`, or `subSteps` that have one.";
         result.error(&at.key("prompt"), Value::Null, "the step has no prompt", remedy);
     }
-    if step.kind == StepKind::Gateway && step.branch.is_none() {
+    let is_unread = ["branch", "check"].iter().any(|field| result.unread.touches(&at.key(field)));
+    if step.kind == StepKind::Gateway && step.branch.is_none() && !is_unread {
         let ends = step.check.as_ref().map(|check| (check.on_pass().is_some(), check.on_fail().is_some()));
         if ends != Some((true, true)) {
             let remedy = "Add a `branch`, or a `check` with `onPass` and `onFail`.";
@@ -129,6 +130,7 @@ fn inputs(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: 
                 let remedy = "Write the step and the field, such as plan.summary, or the step alone.";
                 result.error(&at, input.from.as_str(), "the field name is empty", remedy);
             }
+            Some(_) if result.unread.covers(&JsonLocation::step(from).key("output")) => {}
             Some(step) if field.is_some() && step.output.is_none() => {
                 let what = format!("the step {from} has no `output`, so its answer has no fields");
                 let remedy = format!("Add an `output` to {from}, or write {from} alone for its response.");
@@ -139,9 +141,11 @@ fn inputs(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: 
     }
 }
 
-fn check_of_step(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
-    let at = at.key("check");
+fn check_of_step(at_step: &JsonLocation, step: &Step, result: &mut ValidationResult) {
+    let at = at_step.key("check");
+    let has_all_actions = !result.unread.touches(&at_step.key("actions"));
     match &step.check {
+        Some(StepCheck::Action { .. }) if !has_all_actions => {}
         Some(StepCheck::Action { action, .. }) if !step.actions.iter().any(|found| found.kind == *action) => {
             let names: Vec<&str> = step.actions.iter().map(|action| action.kind.as_str()).collect();
             let remedy = match names.as_slice() {
@@ -154,7 +158,8 @@ fn check_of_step(at: &JsonLocation, step: &Step, result: &mut ValidationResult) 
         }
         Some(StepCheck::Keyword { keywords: words, .. }) => {
             keywords(&at.key("keywords"), words, result);
-            if step.prompt.is_none() && step.sub_steps.is_empty() {
+            let is_unread = ["prompt", "subSteps"].iter().any(|field| result.unread.touches(&at_step.key(field)));
+            if step.prompt.is_none() && step.sub_steps.is_empty() && !is_unread {
                 let what = "the step has no prompt, so there is no response to search";
                 result.error(&at, "keyword", what, "Add a prompt, or use another check.");
             }

@@ -1,6 +1,6 @@
 //! The target steps of transitions.
 
-use super::problem::{JsonLocation, ValidationResult};
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, StepKind};
 
 /// Reports a target that does not exist or is a sub-step.
@@ -26,6 +26,9 @@ pub(super) fn missing(
     name: &str,
     result: &mut ValidationResult,
 ) {
+    if result.unread.covers(&JsonLocation::steps("steps")) {
+        return;
+    }
     let names: Vec<&str> = definition.steps.steps.keys().map(String::as_str).collect();
     let remedy = match names.as_slice() {
         [] => "Add it to `steps`, which is empty.".to_owned(),
