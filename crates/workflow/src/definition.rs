@@ -14,7 +14,7 @@ pub use agent::{
 pub(crate) use completion::current_name;
 pub use completion::{Completion, CompositeMode, Resource};
 pub use steps::{
-    Action, Branch, C3lPrompt, Continuity, DEFAULT_MAX_RETRIES, Escalation, Notification, OnExhausted,
+    Action, ActionCommand, Branch, C3lPrompt, CommandParameter, Continuity, DEFAULT_MAX_RETRIES, Escalation, Notification, OnExhausted,
     PromptFile, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepCheck, StepInput, StepKind, StepsFile,
     Transition,
 };

@@ -1,5 +1,8 @@
 //! All problems of an agent's directory at once: what cannot be read, and what of the rest is not consistent.
 
+#[cfg(test)]
+mod tests;
+
 use std::path::Path;
 
 use autonoe_core::fault::Fault;

@@ -13,6 +13,7 @@ pub mod faults;
 mod flow;
 pub mod graph;
 mod host_effects;
+mod import;
 mod inspect;
 mod issue_error;
 mod lifecycle;
@@ -46,6 +47,7 @@ pub use issue_error::IssueError;
 pub use lifecycle::{
     AgentResult, BuildOptions, CreatedAgent, StartOptions, StartedAgent, build, nothing_to_resume,
 };
+pub use import::{ImportNote, ImportOptions, ImportReport, ImportedAgent, find_climpt_agents, import};
 pub use inspect::{Inspection, inspect, load};
 pub use load::{check_name, find, list};
 pub use parameters::read_arguments;

@@ -7,6 +7,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::Fault;
@@ -107,16 +108,15 @@ impl FileReader<'_> {
             }
             return None;
         };
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        match serde_json::from_str(text) {
+        match json_of(name, text) {
             Ok(value) => {
-                let positions = positions(name, text);
+                let positions = positions(name, text.trim_start_matches('\u{feff}'));
                 self.duplicates(&positions);
                 self.lines.push((name, positions));
                 Some(value)
             }
-            Err(error) => {
-                self.problems.push(not_json(name, &error));
+            Err(problem) => {
+                self.problems.push(problem);
                 None
             }
         }
@@ -138,6 +138,16 @@ fn not_json(name: &str, error: &serde_json::Error) -> Problem {
     let what = format!("it is not JSON: {what}, at column {}", error.column());
     let remedy = "Check that position and the text just before it.";
     Problem { line: Some(error.line()), ..Problem::of_file(CONFIGURATION_PARSE, name, what, remedy) }
+}
+
+/// The text files of a directory, and those that cannot be read.
+pub(crate) fn read_files(directory: &Path) -> Result<(BTreeMap<String, String>, Vec<Problem>), Fault> {
+    files::read(directory).map(|found| (found.files, found.problems))
+}
+
+/// Parses a JSON file.
+pub(crate) fn json_of(name: &str, text: &str) -> Result<Value, Problem> {
+    serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| not_json(name, &error))
 }
 
 /// A directory such as `.` has no name of its own to compare with the agent's.

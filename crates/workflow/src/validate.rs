@@ -14,6 +14,8 @@ mod targets;
 mod tests;
 mod transitions;
 
+pub(crate) use schemas::schema_problem;
+
 use std::ops::Deref;
 
 use autonoe_core::fault::Fault;

@@ -7,7 +7,9 @@ use serde_json::Value;
 use crate::problem::{JsonLocation, ValidationResult};
 use super::targets::missing;
 use super::{branches, schemas, sub_steps, transitions};
-use crate::definition::{AgentDefinition, ProjectAccess, Step, StepCheck, StepKind};
+use crate::definition::{
+    ActionCommand, AgentDefinition, CommandParameter, ParameterKind, ProjectAccess, Step, StepCheck, StepKind,
+};
 use crate::names;
 use crate::prompt_variables::RUNTIME_NAMES;
 
@@ -24,7 +26,7 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         }
         kind(&at, step, result);
         access(&at, definition, step, result);
-        actions(&at, step, result);
+        actions(&at, definition, step, result);
         inputs(&at, definition, step, result);
         if let Some(schema) = &step.output {
             schemas::check(&at.key("output"), schema, result);
@@ -80,7 +82,7 @@ fn access(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: 
     }
 }
 
-fn actions(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
+fn actions(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: &mut ValidationResult) {
     let mut names = BTreeSet::new();
     for (number, action) in step.actions.iter().enumerate() {
         let at = at.key("actions").item(number);
@@ -90,10 +92,42 @@ fn actions(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
             let what = "another action of the step has the same name";
             result.error(&at.key("type"), action.kind.as_str(), what, "Rename one of them.");
         }
-        if action.command.trim().is_empty() {
-            result.error(&at.key("command"), action.command.as_str(), "there is no command", "Write one.");
-        }
+        command(&at.key("command"), definition, &action.command, result);
         time_limit(&at.key("timeLimit"), action.time_limit, result);
+    }
+}
+
+/// A command of a parameter must have a value in every run.
+fn command(
+    at: &JsonLocation,
+    definition: &AgentDefinition,
+    command: &ActionCommand,
+    result: &mut ValidationResult,
+) {
+    let name = match command {
+        ActionCommand::Text(text) if text.trim().is_empty() => {
+            return result.error(at, text.as_str(), "there is no command", "Write one.");
+        }
+        ActionCommand::Text(_) => return,
+        ActionCommand::Parameter(CommandParameter { parameter }) => parameter.as_str(),
+    };
+    let at = at.key("parameter");
+    let declared = JsonLocation::agent("parameters").key(name);
+    match definition.agent.parameters.get(name) {
+        _ if result.unread.touches(&declared) => {}
+        None => {
+            let remedy = "Add it to `parameters` of agent.json, or write the command itself.";
+            result.error(&at, name, "there is no parameter with this name", remedy);
+        }
+        Some(parameter) if parameter.kind != ParameterKind::String => {
+            let what = "the value of this parameter is not a string, so it cannot be a command";
+            result.error(&at, name, what, "Use a parameter of the type string.");
+        }
+        Some(parameter) if !parameter.required && parameter.default.is_none() => {
+            let what = "this parameter may have no value, so there may be no command";
+            result.error(&at, name, what, "Make it required, or give it a default.");
+        }
+        Some(_) => {}
     }
 }
 
