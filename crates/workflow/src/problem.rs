@@ -22,6 +22,9 @@ pub struct ValidationResult {
     /// What could not be read and is reported already. Nothing is reported about it again.
     #[serde(skip)]
     pub(crate) unread: Unread,
+    /// Whether a transition leads to a step that does not exist. Where it should lead is not known then.
+    #[serde(skip)]
+    pub(crate) has_missing_target: bool,
 }
 
 impl ValidationResult {

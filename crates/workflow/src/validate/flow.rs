@@ -9,8 +9,8 @@ use crate::definition::{AgentDefinition, Completion, CompositeMode, STEPS_FILE};
 use crate::graph::{self, Edge, EdgeKind};
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
-    // A transition that could not be read may lead anywhere.
-    if result.unread.touches(&JsonLocation::root(STEPS_FILE)) {
+    // A transition that could not be read, or whose target is misspelt, may lead anywhere.
+    if result.has_missing_target || result.unread.touches(&JsonLocation::root(STEPS_FILE)) {
         return;
     }
     let edges = graph::edges(definition);

@@ -61,7 +61,7 @@ fn kind(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
         StepKind::SubStep => true,
         StepKind::Gateway => false,
     };
-    if needs_prompt && step.prompt.is_none() {
+    if needs_prompt && step.prompt.is_none() && !result.unread.touches(&at.key("subSteps")) {
         let remedy = "Add a `prompt`, or `subSteps` that have one.";
         result.error(&at.key("prompt"), Value::Null, "the step has no prompt", remedy);
     }

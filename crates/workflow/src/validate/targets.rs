@@ -29,6 +29,7 @@ pub(super) fn missing(
     if result.unread.covers(&JsonLocation::steps("steps")) {
         return;
     }
+    result.has_missing_target = true;
     let names: Vec<&str> = definition.steps.steps.keys().map(String::as_str).collect();
     let remedy = match names.as_slice() {
         [] => "Add it to `steps`, which is empty.".to_owned(),
