@@ -14,9 +14,9 @@ pub use agent::{
 pub(crate) use completion::current_name;
 pub use completion::{Completion, CompositeMode, Resource};
 pub use steps::{
-    Action, ActionCommand, Branch, C3lPrompt, CommandParameter, Continuity, DEFAULT_MAX_RETRIES, Escalation, Notification, OnExhausted,
-    PromptFile, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepCheck, StepInput, StepKind, StepsFile,
-    Transition,
+    Action, ActionCommand, Branch, C3lPrompt, CommandParameter, Continuity, DEFAULT_MAX_RETRIES, Escalation,
+    Notification, OnExhausted, PromptFile, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepCheck,
+    StepInput, StepKind, StepsFile, Transition,
 };
 
 pub const AGENT_FILE: &str = "agent.json";

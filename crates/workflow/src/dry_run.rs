@@ -55,9 +55,8 @@ impl CreatedAgent {
             let transitions = of_step
                 .map(|edge| (edge.label.clone(), edge.to.clone().unwrap_or_else(|| "the end".to_owned())))
                 .collect();
-            let command = |action: &Action| {
-                (action.kind.clone(), action.command.text(self.arguments()).to_owned())
-            };
+            let command =
+                |action: &Action| (action.kind.clone(), action.command.text(self.arguments()).to_owned());
             Ok(StepPreview {
                 actions: step.map(|step| step.actions.iter().map(command).collect()).unwrap_or_default(),
                 prompt: prompt.map(|prompt| preview(&id, prompt)).transpose()?,

@@ -35,8 +35,8 @@ use crate::validate::validate;
 
 use names::StepNames;
 pub use report::{ImportNote, ImportReport};
-use source::{ClimptAgent, StepsDialect};
 pub use source::find_climpt_agents;
+use source::{ClimptAgent, StepsDialect};
 
 /// How to import an agent.
 #[derive(Debug, Default, Clone, Copy)]

@@ -43,12 +43,12 @@ pub use context::{ContextCarry, IterationSummary, RuntimeContext};
 pub use dry_run::{PromptPreview, StepPreview};
 pub use flow::{FlowState, StepPosition};
 pub use host_effects::{HostCommandOutcome, HostEffects, WebhookMessage};
+pub use import::{ImportNote, ImportOptions, ImportReport, ImportedAgent, find_climpt_agents, import};
+pub use inspect::{Inspection, inspect, load};
 pub use issue_error::IssueError;
 pub use lifecycle::{
     AgentResult, BuildOptions, CreatedAgent, StartOptions, StartedAgent, build, nothing_to_resume,
 };
-pub use import::{ImportNote, ImportOptions, ImportReport, ImportedAgent, find_climpt_agents, import};
-pub use inspect::{Inspection, inspect, load};
 pub use load::{check_name, find, list};
 pub use parameters::read_arguments;
 pub use plan::{EventCallback, StepPlan};

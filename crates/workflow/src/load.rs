@@ -94,7 +94,9 @@ impl FileReader<'_> {
         }
         serde_path_to_error::deserialize(&fitted).map_err(|error| {
             let what = format!("{name}, {}: {}.", error.path(), error.inner());
-            CONFIGURATION_PARSE.fault(what).hint("`autonoe agent schema` prints the JSON Schemas of the files.")
+            CONFIGURATION_PARSE
+                .fault(what)
+                .hint("`autonoe agent schema` prints the JSON Schemas of the files.")
         })
     }
 
@@ -147,7 +149,8 @@ pub(crate) fn read_files(directory: &Path) -> Result<(BTreeMap<String, String>, 
 
 /// Parses a JSON file.
 pub(crate) fn json_of(name: &str, text: &str) -> Result<Value, Problem> {
-    serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| not_json(name, &error))
+    serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
+        .map_err(|error| not_json(name, &error))
 }
 
 /// A directory such as `.` has no name of its own to compare with the agent's.

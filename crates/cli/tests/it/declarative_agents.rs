@@ -523,7 +523,8 @@ fn all_errors_of_both_files_are_reported_at_once() {
     let found = json[0]["errors"].as_array().expect("errors");
     assert_eq!((output.status.code(), found.len()), (Some(2), places.len()), "{json:#}");
     for (file, line, path) in places {
-        let is_here = |error: &&Value| error["file"] == file && error["line"] == line && error["path"] == path;
+        let is_here =
+            |error: &&Value| error["file"] == file && error["line"] == line && error["path"] == path;
         assert!(found.iter().any(|error| is_here(&error)), "{path}: {json:#}");
     }
 }

@@ -12,7 +12,8 @@ impl Importer<'_> {
     pub(super) fn access(&mut self) -> &'static str {
         let source = self.source;
         let overrides = source.config.get("overrides");
-        let overridden = |name: &str| overrides.and_then(|overrides| overrides.get(name)).filter(|value| !value.is_null());
+        let overridden =
+            |name: &str| overrides.and_then(|overrides| overrides.get(name)).filter(|value| !value.is_null());
         let mode = overridden("permissionMode")
             .or_else(|| source.setting("/behavior/permissionMode", "/runner/boundaries/permissionMode"));
         let tools = overridden("allowedTools")
@@ -20,7 +21,7 @@ impl Importer<'_> {
         if overrides.is_some() {
             self.report.carry("config.json, $.overrides", "They take precedence over agent.json.");
         }
-        let mode = mode.and_then(Value::as_str).unwrap_or("plan");
+        let mode = mode.and_then(Value::as_str).unwrap_or_else(|| self.mode_of_kinds());
         let tools: Option<Vec<&str>> =
             tools.and_then(Value::as_array).map(|tools| tools.iter().filter_map(Value::as_str).collect());
         let writes = |tool: &&str| *tool == "*" || WRITING.iter().any(|name| tool.starts_with(name));
@@ -28,12 +29,14 @@ impl Importer<'_> {
         let access = if mode == "plan" || !has_writing_tool { "read" } else { "write" };
         let place = "agent.json, permissionMode";
         let what = match (mode, has_writing_tool) {
-            (mode, false) if mode != "plan" => format!("It is {mode}, but no allowed tool writes; `access` is read."),
+            (mode, false) if mode != "plan" => {
+                format!("It is {mode}, but no allowed tool writes; `access` is read.")
+            }
             (mode, _) => format!("{mode} is `access`: {access}."),
         };
         self.report.change(place, what);
         if mode == "bypassPermissions" {
-            let instead = "Nothing: the sandbox and the command policy hold every agent.";
+            let instead = "Nothing to do: the sandbox and the command policy hold every agent.";
             self.report.drop(place, "No agent can bypass permissions here.", instead);
         }
         if let Some(tools) = tools.filter(|tools| !tools.is_empty() && !tools.contains(&"*")) {
@@ -43,6 +46,13 @@ impl Importer<'_> {
         }
         self.narrow_steps(access);
         access
+    }
+
+    /// The mode of an agent that names none: climpt then takes that of each step's kind.
+    fn mode_of_kinds(&self) -> &'static str {
+        let writes =
+            |step: &Value| matches!(step.get("stepKind").and_then(Value::as_str), Some("work" | "closure"));
+        if self.source.steps.values().any(writes) { "acceptEdits" } else { "plan" }
     }
 
     /// Steps of an agent that may only read need no access of their own.

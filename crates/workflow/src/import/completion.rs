@@ -48,7 +48,9 @@ impl Importer<'_> {
             }
             (true, "stepMachine" | "composite") | (false, _) => condition,
             // In climpt, a step that closes ends the agent whatever its type is.
-            (true, _) => json!({ "type": "composite", "mode": "any", "conditions": [{ "type": "stepMachine" }, condition] }),
+            (true, _) => {
+                json!({ "type": "composite", "mode": "any", "conditions": [{ "type": "stepMachine" }, condition] })
+            }
         };
         self.report.carry(PLACE, format!("{kind} is {}.", words(&condition)));
         condition
@@ -65,7 +67,8 @@ impl Importer<'_> {
             match targets {
                 Some(targets) => targets.values().any(Value::is_null),
                 None => {
-                    let completes = |at: &str| step.get("check").and_then(|check| check.pointer(at)).is_some();
+                    let completes =
+                        |at: &str| step.get("check").and_then(|check| check.pointer(at)).is_some();
                     !step.contains_key("next") || completes("/onPass/complete")
                 }
             }
@@ -73,7 +76,8 @@ impl Importer<'_> {
     }
 
     fn condition(&mut self, kind: &str, config: &Value) -> Value {
-        let number = |name: &str, default: u64| config.get(name).and_then(Value::as_u64).unwrap_or(default).max(1);
+        let number =
+            |name: &str, default: u64| config.get(name).and_then(Value::as_u64).unwrap_or(default).max(1);
         match kind {
             "iterationBudget" | "iterate" | "count:iteration" => {
                 json!({ "type": "iterationBudget", "maxIterations": iterations(config, self.max_iterations()) })
@@ -83,7 +87,9 @@ impl Importer<'_> {
             }
             "keywordSignal" | "manual" | "detect:keyword" => {
                 let keyword = ["completionKeyword", "verdictKeyword", "keyword"].into_iter();
-                let keyword = keyword.filter_map(|name| config.get(name)?.as_str()).find(|word| !word.trim().is_empty());
+                let keyword = keyword
+                    .filter_map(|name| config.get(name)?.as_str())
+                    .find(|word| !word.trim().is_empty());
                 json!({ "type": "keywordSignal", "keywords": [keyword.unwrap_or(DEFAULT_KEYWORD)] })
             }
             "structuredSignal" | "detect:structured" => self.structured(config),
@@ -118,7 +124,9 @@ impl Importer<'_> {
             return self.replaced("structuredSignal", "no step of it gives a structured answer", instead);
         }
         let mut condition = Map::from_iter([("type".to_owned(), Value::from("structuredSignal"))]);
-        if let Some(signal) = config.get("signalType").and_then(Value::as_str).filter(|signal| !signal.trim().is_empty()) {
+        if let Some(signal) =
+            config.get("signalType").and_then(Value::as_str).filter(|signal| !signal.trim().is_empty())
+        {
             condition.insert("signalType".to_owned(), signal.into());
         }
         match config.get("requiredFields") {
@@ -129,7 +137,11 @@ impl Importer<'_> {
             _ => {}
         }
         if condition.len() == 1 {
-            return self.replaced("structuredSignal", "it has no `signalType` and no `requiredFields`", "Add one of them.");
+            return self.replaced(
+                "structuredSignal",
+                "it has no `signalType` and no `requiredFields`",
+                "Add one of them.",
+            );
         }
         Value::Object(condition)
     }

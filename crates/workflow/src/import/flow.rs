@@ -31,8 +31,9 @@ impl Importer<'_> {
         let by_type = mapping.and_then(|mapping| mapping.get(source.completion_type()));
         let only = mapping.filter(|mapping| mapping.len() == 1).and_then(|mapping| mapping.values().next());
         let entry = by_type.or_else(|| source.registry.get("entryStep")).or(only);
-        let entry = entry.and_then(Value::as_str).filter(|entry| source.steps.contains_key(*entry));
-        let Some(entry) = entry else {
+        let entry = entry.and_then(|entry| entry.as_str().or(entry.get("initial")?.as_str()));
+        let entry = entry.filter(|entry| source.steps.contains_key(*entry)).map(str::to_owned);
+        let Some(entry) = entry.or_else(|| self.assumed_entry()) else {
             let names: Vec<&str> = source.steps.keys().map(String::as_str).collect();
             let what = format!(
                 "The agent {} has no first step: neither `entryStep` nor `entryStepMapping` names a step for {}.",
@@ -42,7 +43,18 @@ impl Importer<'_> {
             let hint = format!("Name one with --entry: {}.", names.join(", "));
             return Err(CONFIGURATION_VALIDATION.fault(what).hint(hint));
         };
-        Ok(entry.to_owned())
+        Ok(entry)
+    }
+
+    /// The step whose name begins as climpt's first steps do, if the registry names no other one.
+    fn assumed_entry(&mut self) -> Option<String> {
+        let entry = self.of_mode("initial")?;
+        let what = format!(
+            "It names no first step for {}; {entry} is the first one. --entry names another.",
+            self.source.completion_type()
+        );
+        self.report.change("steps_registry.json", what);
+        Some(entry)
     }
 
     /// Reports the steps that the chosen first step does not lead to.

@@ -31,7 +31,10 @@ impl Importer<'_> {
     pub(super) fn import_gates(&mut self, entry: Option<&str>) -> Result<String, Fault> {
         let first = self.registered_entry(entry)?;
         if self.is_program(&first) {
-            let what = format!("The agent {} starts with {first}, which runs a program and has no prompt.", self.name);
+            let what = format!(
+                "The agent {} starts with {first}, which runs a program and has no prompt.",
+                self.name
+            );
             let hint = "Run that program yourself, or as an action of a step.";
             return Err(CONFIGURATION_VALIDATION.fault(what).hint(hint));
         }
@@ -58,7 +61,13 @@ impl Importer<'_> {
         self.source.steps.get(old).is_some_and(|step| step.get("runner").is_some_and(Value::is_object))
     }
 
-    fn gate(&mut self, old: &str, step: &Value, converted: &mut Map<String, Value>, waiting: &mut Vec<String>) {
+    fn gate(
+        &mut self,
+        old: &str,
+        step: &Value,
+        converted: &mut Map<String, Value>,
+        waiting: &mut Vec<String>,
+    ) {
         let gate = step.get("structuredGate").filter(|gate| gate.is_object());
         let Some(gate) = gate else {
             if let Some(output) = self.import_output(old, step) {
@@ -120,11 +129,15 @@ impl Importer<'_> {
     ) -> Option<Value> {
         let place = format!("steps_registry.json, {old}");
         let transition = step.get("transitions").and_then(|transitions| transitions.get(intent));
-        if intent == "jump" && let Some(field) = gate.get("targetField").and_then(Value::as_str) {
+        if intent == "jump"
+            && let Some(field) = gate.get("targetField").and_then(Value::as_str)
+        {
             return Some(self.jump(old, field, waiting));
         }
         match transition {
-            Some(rule) if rule.get("condition").is_some() => Some(self.conditional(old, gate, intent, rule, waiting)),
+            Some(rule) if rule.get("condition").is_some() => {
+                Some(self.conditional(old, gate, intent, rule, waiting))
+            }
             Some(Value::String(target)) => Some(self.target(old, target, waiting)),
             Some(rule) => match rule.get("target") {
                 Some(Value::String(target)) => Some(self.target(old, target, waiting)),
@@ -134,7 +147,10 @@ impl Importer<'_> {
                 "closing" => Some(Value::Null),
                 "repeat" => Some(self.target(old, old, waiting)),
                 "abort" => {
-                    self.report.change(&place, "`abort` ends the steps; the agent then counts as done, as in climpt.");
+                    self.report.change(
+                        &place,
+                        "`abort` ends the steps; the agent then counts as done, as in climpt.",
+                    );
                     Some(Value::Null)
                 }
                 "next" if self.continuation(old).is_some() => {
@@ -155,7 +171,11 @@ impl Importer<'_> {
         if self.is_program(target) {
             let place = format!("steps_registry.json, {target}");
             let what = "climpt runs a program for this step, without a model; the steps end before it.";
-            self.report.drop(&place, what, "Run that program yourself after the agent, or as an action of a step.");
+            self.report.drop(
+                &place,
+                what,
+                "Run that program yourself after the agent, or as an action of a step.",
+            );
             return Value::Null;
         }
         self.known(old, target, waiting).map_or(Value::Null, Value::from)
@@ -163,8 +183,13 @@ impl Importer<'_> {
 
     /// A gateway for a target that the answer names.
     fn jump(&mut self, old: &str, field: &str, waiting: &mut Vec<String>) -> Value {
-        let others: Vec<String> =
-            self.source.steps.keys().filter(|step| step.starts_with("section.") == old.starts_with("section.")).cloned().collect();
+        let others: Vec<String> = self
+            .source
+            .steps
+            .keys()
+            .filter(|step| step.starts_with("section.") == old.starts_with("section."))
+            .cloned()
+            .collect();
         let mut targets = IntentTargets::new();
         for target in others.iter().filter(|target| !target.starts_with("section.")) {
             let new = self.target(old, target, waiting);
@@ -235,7 +260,9 @@ impl Importer<'_> {
             let name = super::names::snake(variable);
             let from = input.get("from").and_then(Value::as_str).unwrap_or_default();
             let Some(from) = self.answer_field(from).filter(|_| !self.parameters.contains_key(&name)) else {
-                let what = format!("{variable} comes from {from}, which gives no such answer, or is a parameter too.");
+                let what = format!(
+                    "{variable} comes from {from}, which gives no such answer, or is a parameter too."
+                );
                 self.report.drop(&place, what, "Add it to `inputs` of the step in steps.json.");
                 continue;
             };

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::Importer;
-use super::source::Generation;
 use crate::load::json_of;
 use crate::validate::schema_problem;
 
@@ -57,20 +56,23 @@ impl Importer<'_> {
 
     /// A file of schemas and its path.
     fn schema_file(&self, file: &str) -> Option<(String, Value)> {
-        let base = match self.source.generation {
-            Generation::First => None,
-            Generation::Second => self.source.agent.pointer("/runner/flow/schemas/base"),
-        };
-        let base = base.and_then(Value::as_str).unwrap_or("schemas").trim_start_matches("./").trim_end_matches('/');
+        let written = self.source.agent.pointer("/runner/flow/schemas/base");
+        let written = written.or_else(|| self.source.registry.get("schemasBase")).and_then(Value::as_str);
+        let base = self.own_path(written.unwrap_or("schemas"));
         let file = file.trim_start_matches("./");
-        let path = [format!("{base}/{file}"), file.to_owned()];
+        let path = [format!("{base}/{file}"), format!("schemas/{file}"), file.to_owned()];
         let path = path.into_iter().find(|path| self.source.files.contains_key(path))?;
         let root = json_of(&path, &self.source.files[&path]).ok()?;
         Some((path, root))
     }
 
     /// The schema of an answer with this field, which has one of the intents as its value.
-    pub(super) fn with_intents(&self, output: Option<Value>, field: &str, targets: &BTreeMap<String, Value>) -> Value {
+    pub(super) fn with_intents(
+        &self,
+        output: Option<Value>,
+        field: &str,
+        targets: &BTreeMap<String, Value>,
+    ) -> Value {
         let mut output = output.filter(Value::is_object).unwrap_or_else(|| json!({ "type": "object" }));
         let intents: Vec<&String> = targets.keys().collect();
         let mut schema = &mut output;
@@ -96,7 +98,8 @@ fn property<'s>(schema: &'s mut Value, name: &str) -> &'s mut Value {
     if !schema.get("properties").is_some_and(Value::is_object) {
         schema["properties"] = json!({});
     }
-    let mut required: Vec<Value> = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut required: Vec<Value> =
+        schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     if !required.contains(&Value::from(name)) {
         required.push(name.into());
     }
@@ -208,7 +211,8 @@ fn is_of_the_file(name: &str, value: &Value) -> bool {
 
 /// Whether a schema can be merged into another one without a change of meaning.
 fn is_plain_object(schema: &Value) -> bool {
-    const PLAIN: [&str; 6] = ["type", "properties", "required", "description", "title", "additionalProperties"];
+    const PLAIN: [&str; 6] =
+        ["type", "properties", "required", "description", "title", "additionalProperties"];
     schema.as_object().is_some_and(|fields| fields.keys().all(|name| PLAIN.contains(&name.as_str())))
 }
 

@@ -96,10 +96,12 @@ impl Importer<'_> {
             let fits = match name.as_str() {
                 "min" | "max" => kind == "number" && rule.is_number(),
                 "pattern" => {
-                    matches!(kind, "string" | "array") && rule.as_str().is_some_and(|rule| full_match(rule).is_ok())
+                    matches!(kind, "string" | "array")
+                        && rule.as_str().is_some_and(|rule| full_match(rule).is_ok())
                 }
                 "enum" => rule.as_array().is_some_and(|choices| {
-                    !choices.is_empty() && choices.iter().all(|choice| choice.is_string() == (kind != "number"))
+                    !choices.is_empty()
+                        && choices.iter().all(|choice| choice.is_string() == (kind != "number"))
                 }),
                 _ => false,
             };
@@ -107,7 +109,11 @@ impl Importer<'_> {
                 true => drop(kept.insert(name.clone(), rule.clone())),
                 false => {
                     let what = format!("`{name}` of its validation does not apply to the type {kind} here.");
-                    self.report.drop(place, what, "Add a constraint to agent.json that docs/declarative-agents.md names.");
+                    self.report.drop(
+                        place,
+                        what,
+                        "Add a constraint to agent.json that docs/declarative-agents.md names.",
+                    );
                 }
             }
         }

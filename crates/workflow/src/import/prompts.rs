@@ -12,7 +12,8 @@ impl Importer<'_> {
     /// Imports the prompt of a step, and returns its new path.
     pub(super) fn import_prompt(&mut self, old: &str, step: &Value) -> String {
         let candidates = self.prompt_paths(step.get("prompt").unwrap_or(step), step);
-        let path = self.import_file(&format!("steps_registry.json, {old}"), &candidates, || described(old, step));
+        let path =
+            self.import_file(&format!("steps_registry.json, {old}"), &candidates, || described(old, step));
         if let Some(name) = self.step_names.get(old) {
             self.prompt_of.insert(name.to_owned(), path.clone());
         }
@@ -43,16 +44,22 @@ impl Importer<'_> {
     /// The directories that paths of prompts are relative to, with a trailing `/`.
     fn bases(&self) -> Vec<String> {
         let registry = &self.source.registry;
-        let written = ["basePath", "userPromptsBase"].into_iter().filter_map(|name| registry.get(name)?.as_str());
-        let own = format!(".agent/{}/", self.source.directory_name);
+        let written =
+            ["basePath", "userPromptsBase"].into_iter().filter_map(|name| registry.get(name)?.as_str());
         let mut bases: Vec<String> = written
-            .map(|base| base.trim_start_matches("./"))
-            .map(|base| base.strip_prefix(&own).unwrap_or(base).trim_end_matches('/').to_owned())
+            .map(|base| self.own_path(base))
             .filter(|base| is_path_below(base))
             .map(|base| format!("{base}/"))
             .collect();
         bases.extend([format!("{PROMPTS_DIR}/"), String::new()]);
         bases
+    }
+
+    /// A path below the agent's directory that may be written from the project's root.
+    pub(super) fn own_path(&self, path: &str) -> String {
+        let path = path.trim_start_matches("./").trim_end_matches('/');
+        let own = format!(".agent/{}/", self.source.directory_name);
+        path.strip_prefix(&own).unwrap_or(path).to_owned()
     }
 
     /// The paths that a prompt may have, in the order of preference.
@@ -77,7 +84,8 @@ impl Importer<'_> {
     /// The prompt of a closure step depends on what climpt does with the issue afterwards.
     fn closure_action(&self, step: &Value) -> Option<String> {
         let is_closure = [step.get("stepKind"), step.get("c2")].contains(&Some(&Value::from("closure")));
-        let action = self.source.agent.pointer("/runner/integrations/github/defaultClosureAction")?.as_str()?;
+        let action =
+            self.source.agent.pointer("/runner/integrations/github/defaultClosureAction")?.as_str()?;
         (is_closure && action != "close").then(|| action.to_owned())
     }
 
@@ -96,8 +104,15 @@ impl Importer<'_> {
                     true => shown.clone(),
                     false => "missing.md".to_owned(),
                 };
-                let instead = format!("Write the prompt into {PROMPTS_DIR}/{}; it has the step's description for now.", below_prompts(&file));
-                self.report.drop(place, format!("The prompt {shown} does not exist in climpt's directory, or is empty."), instead);
+                let instead = format!(
+                    "Write the prompt into {PROMPTS_DIR}/{}; it has the step's description for now.",
+                    below_prompts(&file)
+                );
+                self.report.drop(
+                    place,
+                    format!("The prompt {shown} does not exist in climpt's directory, or is empty."),
+                    instead,
+                );
                 (file, missing())
             }
         };

@@ -16,22 +16,40 @@ const AGENT_SETTINGS: [(&str, &str, &str); 18] = [
     ("/runner/actions", ACTIONS, ACTIONS_INSTEAD),
     ("/worktree", "The worktree.", WORKTREE),
     ("/runner/execution/worktree", "The worktree.", WORKTREE),
-    ("/runner/execution/finalize", "Merging, pushing and opening a pull request at the end.", "Use `autonoe land` and `autonoe pr`."),
+    (
+        "/runner/execution/finalize",
+        "Merging, pushing and opening a pull request at the end.",
+        "Use `autonoe land` and `autonoe pr`.",
+    ),
     ("/logging", "The log files.", LOGS),
     ("/runner/logging", "The log files.", LOGS),
     ("/runner/flow/defaultModel", "The model.", MODEL),
-    ("/runner/flow/askUserAutoResponse", "The automatic answer to questions.", "Nothing: an agent that runs unattended cannot ask."),
+    (
+        "/runner/flow/askUserAutoResponse",
+        "The automatic answer to questions.",
+        "Nothing to do: an agent that runs unattended cannot ask.",
+    ),
     ("/runner/telemetry", "Telemetry.", "See docs/configuration.md for OpenTelemetry."),
-    ("/prompts/fallbackDir", "The directory of fallback prompts.", "Nothing: each step names its prompt."),
-    ("/runner/flow/prompts/fallbackDir", "The directory of fallback prompts.", "Nothing: each step names its prompt."),
+    (
+        "/prompts/fallbackDir",
+        "The directory of fallback prompts.",
+        "Nothing to do: each step names its prompt.",
+    ),
+    (
+        "/runner/flow/prompts/fallbackDir",
+        "The directory of fallback prompts.",
+        "Nothing to do: each step names its prompt.",
+    ),
 ];
 
-const SANDBOX: &str = "Every session runs in a sandbox; see docs/security.md for hosts and paths that you allow.";
+const SANDBOX: &str =
+    "Every session runs in a sandbox; see docs/security.md for hosts and paths that you allow.";
 const GITHUB: &str = "Tell the agent in a prompt to use `gh`, or do it after the run.";
 const ACTIONS: &str = "Action blocks in the agent's answers.";
-const ACTIONS_INSTEAD: &str = "Use `actions` of a step for commands that always run, or `output` for structured answers.";
-const WORKTREE: &str = "Nothing: every run works in a workspace of its own.";
-const LOGS: &str = "Use `autonoe sessions`, `autonoe report` or --log-file.";
+const ACTIONS_INSTEAD: &str =
+    "Use `actions` of a step for commands that always run, or `output` for structured answers.";
+const WORKTREE: &str = "Nothing to do: every run works in a workspace of its own.";
+const LOGS: &str = "Use `autonoe sessions` and `autonoe report`.";
 const MODEL: &str = "Use --model, or `model` in your configuration.";
 
 impl Importer<'_> {
@@ -47,7 +65,11 @@ impl Importer<'_> {
         for name in source.config.as_object().into_iter().flat_map(|config| config.keys()) {
             if name != "overrides" && name != "version" && name != "$schema" {
                 let place = format!("config.json, $.{name}");
-                self.report.drop(&place, "This setting of climpt's runner.", "See docs/configuration.md for ours.");
+                self.report.drop(
+                    &place,
+                    "This setting of climpt's runner.",
+                    "See docs/configuration.md for ours.",
+                );
             }
         }
         self.report_validators();
@@ -57,11 +79,12 @@ impl Importer<'_> {
     /// Validators run commands before a closure; here these are actions with a check.
     fn report_validators(&mut self) {
         let registry = &self.source.registry;
-        let count = |name: &str| registry.get(name).and_then(Value::as_object).map_or(0, serde_json::Map::len);
-        if count("failurePatterns") > 0 {
-            let what = format!("{} patterns that explain a failed validation.", count("failurePatterns"));
-            let instead = "Nothing: the output of a failed action is in {uv-previous_summary}.";
-            self.report.drop("steps_registry.json, $.failurePatterns", what, instead);
+        let count =
+            |name: &str| registry.get(name).and_then(Value::as_object).map_or(0, serde_json::Map::len);
+        for name in ["failurePatterns", "completionPatterns"].into_iter().filter(|name| count(name) > 0) {
+            let what = format!("{} patterns that explain a failed validation.", count(name));
+            let instead = "Nothing to do: the output of a failed action is in {uv-previous_summary}.";
+            self.report.drop(&format!("steps_registry.json, $.{name}"), what, instead);
         }
         let commands: Vec<&str> = registry
             .get("validators")
@@ -71,23 +94,26 @@ impl Importer<'_> {
             .filter_map(|validator| validator.get("command")?.as_str())
             .collect();
         if count("validators") > 0 {
-            let steps: Vec<&String> = registry
-                .get("validationSteps")
-                .and_then(Value::as_object)
-                .into_iter()
-                .flat_map(|steps| steps.keys())
-                .collect();
-            let steps: Vec<&str> = steps.into_iter().filter_map(|old| self.step_names.get(old)).collect();
+            let named =
+                ["validationSteps", "completionSteps"].into_iter().filter_map(|name| registry.get(name));
+            let steps: Vec<&String> =
+                named.filter_map(Value::as_object).flat_map(|steps| steps.keys()).collect();
+            let is_imported = |name: &&str| self.steps.contains_key(*name);
+            let steps: Vec<&str> =
+                steps.into_iter().filter_map(|old| self.step_names.get(old)).filter(is_imported).collect();
             let what = format!("Commands that validate the work ({}).", commands.join("; "));
             let of = if steps.is_empty() { String::new() } else { format!(" before {}", steps.join(", ")) };
-            let instead = format!("Add them to `actions` of the step{of}, with a `check` of the type action.");
+            let instead =
+                format!("Add them to `actions` of the step{of}, with a `check` of the type action.");
             self.report.drop("steps_registry.json, $.validators", what, instead);
         }
     }
 
     fn report_step_settings(&mut self) {
         for (old, step) in &self.source.steps {
-            let Some(name) = self.step_names.get(old).filter(|name| self.steps.contains_key(*name)) else { continue };
+            let Some(name) = self.step_names.get(old).filter(|name| self.steps.contains_key(*name)) else {
+                continue;
+            };
             let place = format!("steps_registry.json, {name}");
             if step.get("model").is_some_and(|model| !model.is_null()) {
                 self.report.drop(&place, "The model of a single step.", MODEL);

@@ -98,7 +98,8 @@ impl ClimptAgent {
 /// The climpt agents in a directory: the directory itself, or those directly in it.
 pub fn find_climpt_agents(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
     let not_found = |message: String| {
-        let hint = "Name the directory of a climpt agent, such as .agent/reviewer, or .agent for all of them.";
+        let hint =
+            "Name the directory of a climpt agent, such as .agent/reviewer, or .agent for all of them.";
         CONFIGURATION_NOT_FOUND.fault(message).hint(hint)
     };
     if !directory.is_dir() {
@@ -107,7 +108,8 @@ pub fn find_climpt_agents(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
     if directory.join(AGENT_FILE).symlink_metadata().is_ok() {
         return Ok(vec![directory.to_owned()]);
     }
-    let unreadable = |error: std::io::Error| not_found(format!("{} cannot be read: {error}.", directory.display()));
+    let unreadable =
+        |error: std::io::Error| not_found(format!("{} cannot be read: {error}.", directory.display()));
     let mut agents = Vec::new();
     for entry in fs::read_dir(directory).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
@@ -117,7 +119,10 @@ pub fn find_climpt_agents(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
     }
     agents.sort();
     match agents.is_empty() {
-        true => Err(not_found(format!("There is no {AGENT_FILE} in {} or directly below it.", directory.display()))),
+        true => Err(not_found(format!(
+            "There is no {AGENT_FILE} in {} or directly below it.",
+            directory.display()
+        ))),
         false => Ok(agents),
     }
 }
@@ -150,7 +155,9 @@ pub(super) fn read(directory: &Path) -> Result<ClimptAgent, Fault> {
     let generation = generation(&directory, &agent)?;
     let no_steps = |what: &str| {
         let what = format!("{} {what}.", directory.join(&registry_file).display());
-        CONFIGURATION_PARSE.fault(what).hint("Without steps there is nothing to import; `autonoe agent init NAME` creates an agent.")
+        CONFIGURATION_PARSE
+            .fault(what)
+            .hint("Without steps there is nothing to import; `autonoe agent init NAME` creates an agent.")
     };
     if registry.is_null() {
         return Err(no_steps("does not exist"));
@@ -162,6 +169,7 @@ pub(super) fn read(directory: &Path) -> Result<ClimptAgent, Fault> {
     if let Some((name, _)) = steps.iter().find(|(_, step)| !step.is_object()) {
         return Err(no_steps(&format!("has a step that is not an object: {name}")));
     }
+    let steps: Map<String, Value> = steps.into_iter().map(|(name, step)| (name, flat(step))).collect();
     let dialect = dialect(&registry, &steps);
     Ok(ClimptAgent { directory_name, generation, dialect, agent, config, registry, steps, files })
 }
@@ -182,6 +190,21 @@ fn generation(directory: &Path, agent: &Value) -> Result<Generation, Fault> {
         };
         Err(CONFIGURATION_PARSE.fault(what).hint(hint))
     }
+}
+
+/// The latest registries have the C3L place in `address`, and `kind` instead of `stepKind`.
+fn flat(mut step: Value) -> Value {
+    if let Some(fields) = step.as_object_mut() {
+        if let Some(Value::Object(address)) = fields.remove("address") {
+            for (name, value) in address {
+                fields.entry(name).or_insert(value);
+            }
+        }
+        if let Some(kind) = fields.remove("kind") {
+            fields.entry("stepKind").or_insert(kind);
+        }
+    }
+    step
 }
 
 fn dialect(registry: &Value, steps: &Map<String, Value>) -> StepsDialect {

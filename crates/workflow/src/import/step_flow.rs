@@ -39,7 +39,9 @@ impl Importer<'_> {
         waiting: &mut Vec<String>,
     ) {
         let Some(check) = step.get("check").filter(|check| check.is_object()) else {
-            if let Some(next) = step.get("next").and_then(Value::as_str).and_then(|next| self.known(old, next, waiting)) {
+            if let Some(next) =
+                step.get("next").and_then(Value::as_str).and_then(|next| self.known(old, next, waiting))
+            {
                 converted.insert("next".to_owned(), next.into());
             }
             return;
@@ -79,7 +81,8 @@ impl Importer<'_> {
         }
         let retries = to.get("maxRetries").and_then(Value::as_u64).filter(|retries| *retries > 0);
         if retries.is_none() {
-            let what = format!("The retries of {old} have no limit in climpt; here there are {DEFAULT_RETRIES}.");
+            let what =
+                format!("The retries of {old} have no limit in climpt; here there are {DEFAULT_RETRIES}.");
             self.report.change("steps_registry.json", what);
         }
         let mut policy = json!({ "maxRetries": retries.unwrap_or(DEFAULT_RETRIES).min(MOST_RETRIES) });
@@ -97,7 +100,11 @@ impl Importer<'_> {
             return Some(self.new_name(target));
         }
         let place = format!("steps_registry.json, {old}");
-        self.report.drop(&place, format!("It leads to {target}, which does not exist."), "Add a transition to steps.json.");
+        self.report.drop(
+            &place,
+            format!("It leads to {target}, which does not exist."),
+            "Add a transition to steps.json.",
+        );
         None
     }
 }

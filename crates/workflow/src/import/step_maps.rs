@@ -46,11 +46,14 @@ impl Importer<'_> {
     }
 
     /// The step of this phase for the agent's completion type; otherwise the first one of the phase.
-    fn of_mode(&self, phase: &str) -> Option<String> {
+    pub(super) fn of_mode(&self, phase: &str) -> Option<String> {
         let kind = self.source.completion_type();
         let modes = MODES.iter().find(|(kinds, _)| kinds.contains(&kind)).map_or(&[][..], |(_, modes)| modes);
-        let of_phase = |old: &&String| old.strip_prefix(phase).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']));
-        let is_named = |old: &str, mode: &str| [".", "_"].iter().any(|dot| old == format!("{phase}{dot}{mode}"));
+        let of_phase = |old: &&String| {
+            old.strip_prefix(phase).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '_']))
+        };
+        let is_named =
+            |old: &str, mode: &str| [".", "_"].iter().any(|dot| old == format!("{phase}{dot}{mode}"));
         let exact = modes.iter().chain(&["default"]).find_map(|mode| {
             self.source.steps.keys().filter(of_phase).find(|old| is_named(old, mode)).cloned()
         });
@@ -68,6 +71,7 @@ impl Importer<'_> {
         let rest = first.strip_prefix("initial").unwrap_or_default();
         let same = format!("continuation{rest}");
         let same = self.source.steps.contains_key(&same).then_some(same);
-        same.filter(|same| same != first).or_else(|| self.of_mode("continuation").filter(|step| step != first))
+        same.filter(|same| same != first)
+            .or_else(|| self.of_mode("continuation").filter(|step| step != first))
     }
 }

@@ -60,7 +60,10 @@ fn import_helper(project: &TempDir) -> ImportedAgent {
     import_with(project, ImportOptions::default()).unwrap()
 }
 
-fn import_with(project: &TempDir, options: ImportOptions<'_>) -> Result<ImportedAgent, autonoe_core::fault::Fault> {
+fn import_with(
+    project: &TempDir,
+    options: ImportOptions<'_>,
+) -> Result<ImportedAgent, autonoe_core::fault::Fault> {
     let agents = project.path().join(".autonoe/agents");
     import(&project.path().join(".agent/helper"), &agents, options)
 }
@@ -103,11 +106,18 @@ fn a_prompt_map_has_a_first_prompt_and_one_for_all_others() {
         "continuation_manual": { "name": "Go on", "path": "more.md", "useStdin": true },
         "initial_issue": { "name": "Other", "path": "other.md" },
     } });
-    let project = climpt(&first_generation(&behavior), &registry, &[
-        ("prompts/system.md", "You are {uv-agent_name}. Done when {uv-completion_criteria}."),
-        ("prompts/start.md", "---\ntitle: x\n---\nSolve {uv-issue_number} with {{uv-reviewLabel}} and {uv-*}."),
-        ("prompts/more.md", "Iteration {uv-iteration}, {uv-team_mood}: {input_text}"),
-    ]);
+    let project = climpt(
+        &first_generation(&behavior),
+        &registry,
+        &[
+            ("prompts/system.md", "You are {uv-agent_name}. Done when {uv-completion_criteria}."),
+            (
+                "prompts/start.md",
+                "---\ntitle: x\n---\nSolve {uv-issue_number} with {{uv-reviewLabel}} and {uv-*}.",
+            ),
+            ("prompts/more.md", "Iteration {uv-iteration}, {uv-team_mood}: {input_text}"),
+        ],
+    );
     let imported = import_helper(&project);
     assert_valid_on_disk(&imported);
     let definition = &imported.definition;
@@ -116,9 +126,14 @@ fn a_prompt_map_has_a_first_prompt_and_one_for_all_others() {
     for step in ["initial_manual", "continuation_manual"] {
         assert_eq!(definition.step(step).unwrap().next.as_deref(), Some("continuation_manual"));
     }
-    assert!(prompt(&imported, "initial_manual").ends_with("Solve {uv-issue} with {uv-review_label} and (uv-*)."));
+    assert!(
+        prompt(&imported, "initial_manual").ends_with("Solve {uv-issue} with {uv-review_label} and (uv-*).")
+    );
     assert_eq!(definition.files["prompts/system.md"], "You are helper. Done when {uv-completion_criteria}.");
-    assert_eq!(definition.agent.completion, Completion::KeywordSignal { keywords: vec!["ALL_DONE".to_owned()] });
+    assert_eq!(
+        definition.agent.completion,
+        Completion::KeywordSignal { keywords: vec!["ALL_DONE".to_owned()] }
+    );
     assert_eq!((definition.agent.max_iterations, definition.agent.step_loop_limit), (7, 7));
     assert_eq!(definition.agent.access, ProjectAccess::Write);
     assert!(definition.agent.stdin);
@@ -162,7 +177,8 @@ fn a_c3l_map_is_found_by_its_places_and_dotted_names_become_ours() {
 
 #[test]
 fn a_step_flow_keeps_its_checks_and_retries() {
-    let behavior = json!({ "completionType": "stepFlow", "permissionMode": "plan", "allowedTools": ["Read"] });
+    let behavior =
+        json!({ "completionType": "stepFlow", "permissionMode": "plan", "allowedTools": ["Read"] });
     let registry = json!({ "version": "2.0.0", "basePath": "prompts", "entryStep": "s_00a1", "steps": {
         "s_00a1": {
             "id": "s_00a1", "name": "Plan", "prompt": { "path": "plan.md" },
@@ -186,10 +202,13 @@ fn a_step_flow_keeps_its_checks_and_retries() {
     let imported = import_helper(&climpt(&first_generation(&behavior), &registry, &files));
     assert_valid_on_disk(&imported);
     let steps = serde_json::to_value(&imported.definition.steps).unwrap();
-    assert_eq!(steps["steps"]["s_00a1"]["check"], json!({
-        "type": "prompt", "prompt": "check.md", "onPass": { "next": "s_00b2" },
-        "onFail": { "retry": { "maxRetries": 2, "onExhausted": "fallback", "fallbackStep": "s_00c3" } },
-    }));
+    assert_eq!(
+        steps["steps"]["s_00a1"]["check"],
+        json!({
+            "type": "prompt", "prompt": "check.md", "onPass": { "next": "s_00b2" },
+            "onFail": { "retry": { "maxRetries": 2, "onExhausted": "fallback", "fallbackStep": "s_00c3" } },
+        })
+    );
     assert_eq!(steps["steps"]["s_00b2"]["check"]["onPass"], json!({ "complete": true }));
     assert_eq!(steps["steps"]["s_00b2"]["check"]["onFail"]["retry"]["maxRetries"], 3);
     assert_eq!(imported.definition.agent.completion, Completion::StepMachine);
@@ -198,10 +217,12 @@ fn a_step_flow_keeps_its_checks_and_retries() {
 }
 
 fn gates() -> Value {
-    let gate = |intents: &[&str]| json!({
-        "allowedIntents": intents, "intentSchemaRef": "#/properties/next_action/properties/action",
-        "intentField": "next_action.action", "targetField": "next_action.target", "handoffFields": ["found.cause"],
-    });
+    let gate = |intents: &[&str]| {
+        json!({
+            "allowedIntents": intents, "intentSchemaRef": "#/properties/next_action/properties/action",
+            "intentField": "next_action.action", "targetField": "next_action.target", "handoffFields": ["found.cause"],
+        })
+    };
     json!({
         "agentId": "helper", "version": "3.0.0", "c1": "steps",
         "entryStepMapping": { "poll:state": "initial.issue", "count:iteration": "initial.other" },
@@ -269,32 +290,92 @@ fn gates_become_gateways_that_branch_on_the_intent() {
     let first = &steps["steps"]["initial-issue"];
     assert_eq!(steps["entryStep"], "initial-issue");
     assert_eq!(first["type"], "gateway");
-    assert_eq!(first["branch"], json!({ "field": "next_action.action", "targets": {
-        "next": "initial-issue-next", "repeat": "initial-issue", "retry": "initial-issue", "jump": "initial-issue-jump" } }));
+    assert_eq!(
+        first["branch"],
+        json!({ "field": "next_action.action", "targets": {
+        "next": "initial-issue-next", "repeat": "initial-issue", "retry": "initial-issue", "jump": "initial-issue-jump" } })
+    );
     let output = &first["output"];
     assert_eq!(output["required"], json!(["summary", "next_action"]), "{output:#}");
     assert_eq!(output["properties"]["found"]["properties"]["cause"]["enum"], json!(["known", "unknown"]));
-    assert_eq!(steps["steps"]["initial-issue-next"]["branch"], json!({
+    assert_eq!(
+        steps["steps"]["initial-issue-next"]["branch"],
+        json!({
         "from": "initial-issue", "field": "found.cause",
-        "targets": { "known": "continuation-issue" }, "default": "verification-issue" }));
+        "targets": { "known": "continuation-issue" }, "default": "verification-issue" })
+    );
     let jump = &steps["steps"]["initial-issue-jump"]["branch"];
-    assert_eq!((&jump["field"], &jump["targets"]["closure.issue"]), (&json!("next_action.target"), &json!("closure-issue")));
+    assert_eq!(
+        (&jump["field"], &jump["targets"]["closure.issue"]),
+        (&json!("next_action.target"), &json!("closure-issue"))
+    );
     let fix = &steps["steps"]["continuation-issue"];
     assert_eq!(fix["inputs"]["the_cause"], json!({ "from": "initial-issue.found.cause", "required": true }));
     assert_eq!(fix["inputs"]["initial_issue_cause"]["from"], "initial-issue.found.cause");
     assert_eq!(fix["session"], "resume");
-    assert_eq!(fix["output"]["properties"]["next_action"]["properties"]["action"]["enum"], json!(["handoff", "next"]));
+    assert_eq!(
+        fix["output"]["properties"]["next_action"]["properties"]["action"]["enum"],
+        json!(["handoff", "next"])
+    );
     assert_eq!(steps["steps"]["verification-issue"]["access"], "read");
     assert_eq!(steps["steps"]["closure-issue"]["branch"]["targets"]["closing"], Value::Null);
-    assert_eq!(prompt(&imported, "closure-issue"), "Label it.", "what climpt does with the issue selects the prompt");
+    assert_eq!(
+        prompt(&imported, "closure-issue"),
+        "Label it.",
+        "what climpt does with the issue selects the prompt"
+    );
     let completion = serde_json::to_value(&imported.definition.agent.completion).unwrap();
     assert_eq!(completion["conditions"][0], json!({ "type": "stepMachine" }));
     assert_eq!(completion["conditions"][1]["resource"]["repository"], "{uv-repository}");
     assert!(imported.definition.agent.parameters["repository"].required);
     let left_out = &imported.report.not_carried_over;
-    for words in ["failurePatterns", "git status --porcelain", "gone.schema.json", "$.runner.integrations", "config.json, $.logging"] {
+    for words in [
+        "failurePatterns",
+        "git status --porcelain",
+        "gone.schema.json",
+        "$.runner.integrations",
+        "config.json, $.logging",
+    ] {
         assert_noted(left_out, words);
     }
+}
+
+/// The latest registries have `address`, `kind`, and two steps for each mode.
+#[test]
+fn the_place_of_a_step_can_be_in_its_address() {
+    let step = |kind: &str, c2: &str, next: Value| {
+        json!({
+            "stepId": kind, "name": kind, "kind": kind, "address": { "c1": "steps", "c2": c2, "c3": "it", "edition": "default" },
+            "structuredGate": { "allowedIntents": ["next"] }, "transitions": { "next": { "target": next } },
+        })
+    };
+    let registry = json!({
+        "agentId": "helper", "version": "4.0.0", "c1": "steps",
+        "entryStepMapping": { "count:iteration": { "initial": "begin", "continuation": "close" } },
+        "steps": { "begin": step("work", "initial", json!("look")), "look": step("verification", "look", json!("close")), "close": step("closure", "closure", Value::Null) },
+    });
+    let mut agent =
+        second_generation(&json!({ "type": "count:iteration", "config": { "maxIterations": 3 } }));
+    agent["runner"].as_object_mut().unwrap().remove("boundaries");
+    let files = [
+        ("prompts/steps/initial/it/f_default.md", "Begin."),
+        ("prompts/steps/look/it/f_default.md", "Look."),
+    ];
+    let imported = import_helper(&climpt(&agent, &registry, &files));
+    assert_valid_on_disk(&imported);
+    assert_eq!(
+        (imported.definition.steps.entry_step.as_str(), prompt(&imported, "begin")),
+        ("begin", "Begin.")
+    );
+    assert_eq!(imported.definition.agent.access, ProjectAccess::Write, "a step of the kind work writes");
+    assert_eq!(imported.definition.step("look").unwrap().access, Some(ProjectAccess::Read));
+
+    let mut registry = registry;
+    registry.as_object_mut().unwrap().remove("entryStepMapping");
+    registry["steps"]["initial.it"] = registry["steps"]["begin"].clone();
+    let imported = import_helper(&climpt(&agent, &registry, &files));
+    assert_eq!(imported.definition.steps.entry_step, "initial-it");
+    assert_noted(&imported.report.changed, "initial.it is the first one");
 }
 
 #[test]
@@ -306,7 +387,10 @@ fn another_mode_is_imported_by_its_entry() {
     let options = ImportOptions { name: Some("second"), entry: Some("closure.issue") };
     let imported = import_with(&project, options).unwrap();
     assert_valid_on_disk(&imported);
-    assert_eq!((imported.definition.name(), imported.definition.steps.entry_step.as_str()), ("second", "closure-issue"));
+    assert_eq!(
+        (imported.definition.name(), imported.definition.steps.entry_step.as_str()),
+        ("second", "closure-issue")
+    );
     let fault = import_with(&project, ImportOptions { entry: Some("nowhere"), ..options }).unwrap_err();
     assert!(fault.message.contains("nowhere") && fault.hint.unwrap().contains("closure.issue"));
 }
@@ -314,13 +398,15 @@ fn another_mode_is_imported_by_its_entry() {
 #[test]
 fn every_completion_type_has_a_counterpart_or_is_reported() {
     let of = |kind: &str, config: Value| {
-        let behavior = json!({ "completionType": kind, "completionConfig": config, "permissionMode": "acceptEdits" });
+        let behavior =
+            json!({ "completionType": kind, "completionConfig": config, "permissionMode": "acceptEdits" });
         let registry = json!({ "version": "1.0.0", "steps": { "initial.default": { "name": "A", "c2": "initial", "c3": "default" } } });
         let files = [("prompts/steps/initial/default/f_default.md", "Work.")];
         let imported = import_helper(&climpt(&first_generation(&behavior), &registry, &files));
         assert_valid_on_disk(&imported);
         let completion = serde_json::to_value(&imported.definition.agent.completion).unwrap();
-        let is_replaced = imported.report.not_carried_over.iter().any(|note| note.place.contains("completion type"));
+        let is_replaced =
+            imported.report.not_carried_over.iter().any(|note| note.place.contains("completion type"));
         (completion["type"].as_str().unwrap().to_owned(), is_replaced)
     };
     for (kind, config, expected, replaced) in [
@@ -345,8 +431,18 @@ fn every_completion_type_has_a_counterpart_or_is_reported() {
         ("custom", json!({ "handlerPath": "a.ts" }), "iterationBudget", true),
         ("meta:custom", json!({}), "iterationBudget", true),
         ("composite", json!({}), "iterationBudget", true),
-        ("facilitator", json!({ "operator": "and", "conditions": [{ "type": "manual", "config": {} }] }), "composite", false),
-        ("meta:composite", json!({ "operator": "or", "conditions": [{ "type": "manual" }, { "type": "composite" }] }), "composite", true),
+        (
+            "facilitator",
+            json!({ "operator": "and", "conditions": [{ "type": "manual", "config": {} }] }),
+            "composite",
+            false,
+        ),
+        (
+            "meta:composite",
+            json!({ "operator": "or", "conditions": [{ "type": "manual" }, { "type": "composite" }] }),
+            "composite",
+            true,
+        ),
         ("whenever", json!({}), "iterationBudget", true),
     ] {
         assert_eq!(of(kind, config.clone()), (expected.to_owned(), replaced), "{kind} {config}");
@@ -409,10 +505,12 @@ fn a_path_that_leaves_the_directory_is_never_read() {
 #[test]
 fn a_schema_that_refers_to_itself_has_an_end() {
     let mut registry = gates();
-    registry["steps"]["initial.issue"]["outputSchemaRef"] = json!({ "file": "loop.schema.json", "schema": "a" });
+    registry["steps"]["initial.issue"]["outputSchemaRef"] =
+        json!({ "file": "loop.schema.json", "schema": "a" });
     let loops = r##"{ "a": { "type": "object", "properties": { "x": { "$ref": "#/a" }, "y": { "$ref": "#/a" } } } }"##;
     let files = [&GATE_FILES[..], &[("schemas/loop.schema.json", loops)]].concat();
-    let imported = import_helper(&climpt(&second_generation(&json!({ "type": "poll:state" })), &registry, &files));
+    let imported =
+        import_helper(&climpt(&second_generation(&json!({ "type": "poll:state" })), &registry, &files));
     assert_valid_on_disk(&imported);
     assert_noted(&imported.report.not_carried_over, "#/a in schemas/loop.schema.json");
 }

@@ -107,7 +107,10 @@ impl Importer<'_> {
                 .insert(name.clone(), json!({ "type": "string", "description": description, "default": "" }));
         }
         let names: Vec<&str> = added.iter().map(String::as_str).collect();
-        let what = format!("climpt's runner sets these variables, or nothing did; they are parameters with an empty default: {}.", names.join(", "));
+        let what = format!(
+            "climpt's runner sets these variables, or nothing did; they are parameters with an empty default: {}.",
+            names.join(", ")
+        );
         self.report.change("prompts", what);
     }
 

@@ -120,7 +120,11 @@ fn several_unreadable_files_are_reported_together() {
     fs::write(root.join("prompts/build.md"), b"\xfe").unwrap();
     std::os::unix::fs::symlink("/etc/hostname", root.join("prompts/link.md")).unwrap();
     let found = errors(&directory);
-    assert_eq!(found, ["prompts/build.md: ", "prompts/link.md: ", "prompts/plan.md: "], "and none is missing");
+    assert_eq!(
+        found,
+        ["prompts/build.md: ", "prompts/link.md: ", "prompts/plan.md: "],
+        "and none is missing"
+    );
 }
 
 /// What a person would see as one mistake is one error.
@@ -133,7 +137,10 @@ fn what_follows_from_an_error_is_not_reported_again() {
         (json!({ "plan": { "ouput": {}, "output": null } }), "$.steps.plan.ouput"),
         (json!({ "review": { "brnch": {}, "branch": null } }), "$.steps.review.brnch"),
         (json!({ "review": { "type": "gatway" } }), "$.steps.review.type"),
-        (json!({ "build": { "actions": [{ "type": 3, "command": "make test" }] } }), "$.steps.build.actions[0].type"),
+        (
+            json!({ "build": { "actions": [{ "type": 3, "command": "make test" }] } }),
+            "$.steps.build.actions[0].type",
+        ),
         (json!({ "build": { "check": { "tpe": "action", "type": null } } }), "$.steps.build.check.tpe"),
         (json!({ "polish": { "subSteps": "format" } }), "$.steps.polish.subSteps"),
         (json!({ "format": { "type": "substep" } }), "$.steps.format.type"),
@@ -148,7 +155,10 @@ fn what_follows_from_an_error_is_not_reported_again() {
         (json!({ "parametres": {}, "parameters": null }), "$.parametres"),
         (json!({ "nmae": "fix", "name": null }), "$.nmae"),
         (json!({ "completion": { "type": "keywordSignal", "keyword": ["X"] } }), "$.completion.keyword"),
-        (json!({ "completion": { "type": "externalState", "resource": { "type": "url" } } }), "$.completion.resource.type"),
+        (
+            json!({ "completion": { "type": "externalState", "resource": { "type": "url" } } }),
+            "$.completion.resource.type",
+        ),
         (json!({ "completion": 7 }), "$.completion"),
     ] {
         let mut agent = good_agent();

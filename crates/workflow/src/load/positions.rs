@@ -125,8 +125,7 @@ mod tests {
     fn each_value_has_the_line_of_its_name() {
         let text = "{\n \"a\": {\n  \"b.c\":\n   [1,\n    {\"d\": \"x\\\"}\"}]\n },\n \"e\": -1.5e3\n}";
         let positions = positions("agent.json", text);
-        for (path, line) in
-            [("$", 1), ("$.a", 2), ("$.a[\"b.c\"]", 3), ("$.a[\"b.c\"][1].d", 5), ("$.e", 7)]
+        for (path, line) in [("$", 1), ("$.a", 2), ("$.a[\"b.c\"]", 3), ("$.a[\"b.c\"][1].d", 5), ("$.e", 7)]
         {
             assert_eq!(positions.line_of(path), Some(line), "{path}");
         }
@@ -137,8 +136,7 @@ mod tests {
     #[test]
     fn every_duplicate_field_is_found() {
         let found = positions("steps.json", "{\"a\": 1,\n\"a\": {\"b\": 1, \"b\": 2},\n\"a\": 3}").duplicates;
-        let found: Vec<(&str, usize)> =
-            found.iter().map(|(at, _, line)| (at.path.as_str(), *line)).collect();
+        let found: Vec<(&str, usize)> = found.iter().map(|(at, _, line)| (at.path.as_str(), *line)).collect();
         assert_eq!(found, [("$.a", 2), ("$.a.b", 2), ("$.a", 3)]);
     }
 }

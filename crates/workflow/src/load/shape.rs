@@ -106,8 +106,7 @@ impl<'a> ShapeReader<'a> {
         let Value::Object(fields) = value else {
             return self.wrong(at, &value, "it must be an object with a `type`");
         };
-        let tag_of =
-            |option: &'a Value| option.pointer("/properties/type/const").and_then(Value::as_str);
+        let tag_of = |option: &'a Value| option.pointer("/properties/type/const").and_then(Value::as_str);
         let names: Vec<&str> = options.iter().filter_map(tag_of).collect();
         let Some(tag) = fields.get("type") else {
             let misspelt = fields.keys().find(|name| close_to(name, &["type"]).is_some());
@@ -152,7 +151,13 @@ impl<'a> ShapeReader<'a> {
         None
     }
 
-    fn report(&mut self, at: &JsonLocation, value: Value, what: impl Into<String>, remedy: impl Into<String>) {
+    fn report(
+        &mut self,
+        at: &JsonLocation,
+        value: Value,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
         self.problems.push(at.problem(CONFIGURATION_PARSE, value, what.into(), remedy.into()));
     }
 

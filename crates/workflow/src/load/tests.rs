@@ -86,13 +86,19 @@ fn a_value_of_the_wrong_shape_is_reported_with_its_path_and_the_expected_value()
     let step =
         |step: &str| format!(r#"{{ "version": "1.0.0", "entryStep": "fix", "steps": {{ "fix": {step} }} }}"#);
     for (text, words) in [
-        (step(r#"{ "prompt": 1 }"#), vec!["$.steps.fix.prompt (1)", "a string, or an object with `path`, or", "`c1`, `c2` and `c3`"]),
+        (
+            step(r#"{ "prompt": 1 }"#),
+            vec!["$.steps.fix.prompt (1)", "a string, or an object with `path`, or", "`c1`, `c2` and `c3`"],
+        ),
         (
             step(r#"{ "prompt": { "path": "a", "falback": "b" } }"#),
             vec!["$.steps.fix.prompt.falback", "unknown field `falback`", "Did you mean `fallback`?"],
         ),
         (step(r#"{ "prompt": { "c1": "a", "c2": "b" } }"#), vec!["$.steps.fix.prompt", "missing field `c3`"]),
-        (step(r#"{ "promt": "a" }"#), vec!["$.steps.fix.promt", "unknown field `promt`", "Did you mean `prompt`?"]),
+        (
+            step(r#"{ "promt": "a" }"#),
+            vec!["$.steps.fix.promt", "unknown field `promt`", "Did you mean `prompt`?"],
+        ),
         (
             step(r#"{ "check": { "type": "keyword", "keywords": ["a"], "onFail": { "retry": 3 } } }"#),
             vec!["$.steps.fix.check.onFail.retry (3):", "true or false", "`maxRetries`"],

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use super::targets::{missing, target};
 use crate::definition::{AgentDefinition, Branch, Step, StepKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(
     at: &JsonLocation,

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use super::schemas;
 use super::steps::{keywords, time_limit};
 use crate::definition::{AgentDefinition, Completion, Resource, STEPS_FILE};
 use crate::graph;
 use crate::names;
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     condition(&JsonLocation::agent("completion"), definition, &definition.agent.completion, result);

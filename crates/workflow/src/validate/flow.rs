@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, Completion, CompositeMode, STEPS_FILE};
 use crate::graph::{self, Edge, EdgeKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     // A transition that could not be read, or whose target is misspelt, may lead anywhere.

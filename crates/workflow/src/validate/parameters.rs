@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, AgentParameter, ParameterKind, Validation};
 use crate::names;
 use crate::parameters::{full_match, problem_with};
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::prompt_variables::RUNTIME_NAMES;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {

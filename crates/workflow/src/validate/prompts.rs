@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, Completion, PROMPTS_DIR, PromptRef, Resource, Step, StepCheck};
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::prompt::{SYSTEM_PROMPT, checked_paths_of, paths_of};
 use crate::prompt_variables::RUNTIME_NAMES;
 use crate::template;
@@ -113,7 +113,10 @@ fn variables(
         if name == "input_text" && !definition.agent.stdin {
             let what = format!("{file} uses {{uv-{name}}}, but the agent does not read standard input");
             result.warning(at, name, what, "Set `stdin` of agent.json to true.");
-        } else if !is_input && !is_declared(definition, &name) && !may_be_declared(step.map(|(id, _)| id), result) {
+        } else if !is_input
+            && !is_declared(definition, &name)
+            && !may_be_declared(step.map(|(id, _)| id), result)
+        {
             let what = format!("{file} uses {{uv-{name}}}, which is not defined");
             let remedy = format!(
                 "Add {name} to `parameters` or `environment` of agent.json or to the step's `inputs`, or remove it from the prompt."

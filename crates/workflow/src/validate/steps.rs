@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use super::targets::missing;
 use super::{branches, schemas, sub_steps, transitions};
 use crate::definition::{
     ActionCommand, AgentDefinition, CommandParameter, ParameterKind, ProjectAccess, Step, StepCheck, StepKind,
 };
 use crate::names;
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::prompt_variables::RUNTIME_NAMES;
 
 /// The highest time limit of a command or a program, in seconds.
@@ -192,7 +192,8 @@ fn check_of_step(at_step: &JsonLocation, step: &Step, result: &mut ValidationRes
         }
         Some(StepCheck::Keyword { keywords: words, .. }) => {
             keywords(&at.key("keywords"), words, result);
-            let is_unread = ["prompt", "subSteps"].iter().any(|field| result.unread.touches(&at_step.key(field)));
+            let is_unread =
+                ["prompt", "subSteps"].iter().any(|field| result.unread.touches(&at_step.key(field)));
             if step.prompt.is_none() && step.sub_steps.is_empty() && !is_unread {
                 let what = "the step has no prompt, so there is no response to search";
                 result.error(&at, "keyword", what, "Add a prompt, or use another check.");

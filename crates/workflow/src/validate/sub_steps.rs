@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use super::targets::missing;
 use crate::definition::{AgentDefinition, STEPS_FILE, Step, StepKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(
     at: &JsonLocation,

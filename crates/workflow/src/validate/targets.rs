@@ -1,7 +1,7 @@
 //! The target steps of transitions.
 
-use crate::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, StepKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 /// Reports a target that does not exist or is a sub-step.
 pub(super) fn target(

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
 use super::targets::target;
 use crate::definition::{
     AgentDefinition, Escalation, Notification, OnExhausted, RetryPolicy, Step, Transition,
 };
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::webhook_address::WebhookAddress;
 
 /// The highest `maxRetries`.

@@ -63,8 +63,11 @@ struct ImportAttempt {
 pub fn cmd_import(args: &AgentImportArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let sources = find_climpt_agents(&args.directory)?;
-    if let (true, Some(option)) = (sources.len() > 1, args.name.as_ref().map(|_| "--name").or(args.entry.as_ref().map(|_| "--entry"))) {
-        let what = format!("{} has {} agents, and {option} is for one.", args.directory.display(), sources.len());
+    if let (true, Some(option)) =
+        (sources.len() > 1, args.name.as_ref().map(|_| "--name").or(args.entry.as_ref().map(|_| "--entry")))
+    {
+        let what =
+            format!("{} has {} agents, and {option} is for one.", args.directory.display(), sources.len());
         return Err(CONFIGURATION_VALIDATION.fault(what).hint("Name the directory of one of them."));
     }
     let options = ImportOptions { name: args.name.as_deref(), entry: args.entry.as_deref() };
@@ -74,7 +77,7 @@ pub fn cmd_import(args: &AgentImportArgs, environment: &Environment) -> Result<u
         .collect();
     match args.json {
         true => present::print_json(&format!("{:#}\n", as_json(&attempts, args.dry_run))),
-        false => present::print(&as_text(&attempts, args.dry_run)),
+        false => present::print_tagged(&as_text(&attempts, args.dry_run)),
     }
     Ok(if attempts.iter().all(|attempt| attempt.result.is_ok()) { exit::DONE } else { exit::USAGE })
 }
@@ -90,14 +93,16 @@ fn import_one(
     let target = &imported.definition.directory;
     let exists = target.symlink_metadata().is_ok();
     if exists && !args.force {
-        let message = format!("The agent {} already exists in {}.", imported.definition.name(), target.display());
+        let message =
+            format!("The agent {} already exists in {}.", imported.definition.name(), target.display());
         return Err(Fault::permanent(FaultLayer::Config, "agent_exists", message)
             .hint("Choose another name with --name, or replace it with --force."));
     }
     if args.dry_run {
         return Ok(imported);
     }
-    let not_written = |error: io::Error| cannot_write(FaultLayer::System, "agent_not_written", target, &error);
+    let not_written =
+        |error: io::Error| cannot_write(FaultLayer::System, "agent_not_written", target, &error);
     if exists {
         remove(project, target).map_err(not_written)?;
     }
@@ -162,8 +167,8 @@ fn imported_text(source: &Path, imported: &ImportedAgent, dry_run: bool) -> Stri
 }
 
 fn note_text(note: &ImportNote) -> String {
-    let instead = note.instead.as_ref().map(|instead| format!(" {instead}")).unwrap_or_default();
-    format!("  {}: {}{instead}\n", note.place, note.what)
+    let instead = note.instead.as_ref().map(|instead| format!("    {instead}\n")).unwrap_or_default();
+    format!("  {}: {}\n{instead}", note.place, note.what)
 }
 
 fn as_json(attempts: &[ImportAttempt], dry_run: bool) -> Value {
