@@ -122,9 +122,7 @@ fn the_issue_fixer_iterates_until_the_tests_pass(backend: &ExampleBackend) {
 }
 
 /// No file, no test and no commit: what the agent writes is all there is.
-#[test]
-fn the_issue_fixer_works_in_an_empty_repository() {
-    let project = with_example("issue-fixer");
+fn the_issue_fixer_writes_the_first_test(project: &CliTestProject) {
     let understood = json!({ "cause": "There is no greeting.", "plan": "Write one, with a test." });
     let commit = "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'git add greeting.txt run-tests.sh && git commit -qm Greet', description = 'Commit' } }]\n";
     let native = ExampleBackend::Native;
@@ -178,6 +176,16 @@ fn the_test_command_of_the_issue_fixer_is_a_parameter() {
     let printed = text(&blank);
     assert_eq!(blank.status.code(), Some(2), "{printed}");
     assert!(printed.contains("`tests` is blank") && printed.contains("--arg tests='COMMAND'"), "{printed}");
+}
+
+#[test]
+fn the_issue_fixer_works_in_an_empty_repository() {
+    the_issue_fixer_writes_the_first_test(&with_example("issue-fixer"));
+}
+
+#[test]
+fn the_issue_fixer_works_in_a_workspace_of_an_empty_repository() {
+    the_issue_fixer_writes_the_first_test(&with_example("issue-fixer").in_workspace());
 }
 
 #[test]

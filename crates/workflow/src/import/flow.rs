@@ -31,7 +31,7 @@ impl Importer<'_> {
         let by_type = mapping.and_then(|mapping| mapping.get(source.completion_type()));
         let only = mapping.filter(|mapping| mapping.len() == 1).and_then(|mapping| mapping.values().next());
         let entry = by_type.or_else(|| source.registry.get("entryStep")).or(only);
-        let entry = entry.and_then(|entry| entry.as_str().or(entry.get("initial")?.as_str()));
+        let entry = entry.and_then(|entry| entry.as_str().or_else(|| entry.get("initial")?.as_str()));
         let entry = entry.filter(|entry| source.steps.contains_key(*entry)).map(str::to_owned);
         let Some(entry) = entry.or_else(|| self.assumed_entry()) else {
             let names: Vec<&str> = source.steps.keys().map(String::as_str).collect();
