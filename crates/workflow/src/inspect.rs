@@ -9,7 +9,7 @@ use autonoe_core::fault::Fault;
 
 use crate::definition::AgentDefinition;
 use crate::load::read;
-use crate::problem::{self, ValidationResult};
+use crate::problem::{self, Problem, ValidationResult};
 use crate::validate::validate_read;
 
 /// An agent's directory and its problems.
@@ -26,8 +26,10 @@ pub fn inspect(directory: &Path) -> Result<Inspection, Fault> {
     let mut result = validate_read(&read.definition, std::mem::take(&mut read.unread));
     let is_read = unreadable.is_empty();
     result.errors.splice(0..0, unreadable);
-    read.add_lines(&mut result.errors);
-    read.add_lines(&mut result.warnings);
+    for problems in [&mut result.errors, &mut result.warnings] {
+        read.add_lines(problems);
+        Problem::in_order(problems);
+    }
     Ok(Inspection { definition: is_read.then_some(read.definition), result })
 }
 

@@ -154,7 +154,7 @@ pub(crate) fn json_of(name: &str, text: &str) -> Result<Value, Problem> {
 }
 
 /// A directory such as `.` has no name of its own to compare with the agent's.
-fn named(directory: &Path) -> PathBuf {
+pub(crate) fn named(directory: &Path) -> PathBuf {
     match directory.file_name() {
         Some(_) => directory.to_owned(),
         None => directory.canonicalize().unwrap_or_else(|_| directory.to_owned()),

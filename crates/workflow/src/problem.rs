@@ -58,9 +58,10 @@ impl ValidationResult {
     }
 }
 
-/// A fault that lists these errors. Its code is that of the first one.
+/// A fault that lists these errors. Its code is that of the first one that cannot be read, if there is one.
 pub(crate) fn fault(agent: &str, errors: &[Problem]) -> Fault {
-    let class = errors.first().map_or(CONFIGURATION_VALIDATION, |error| error.class);
+    let mut classes = errors.iter().map(|error| error.class);
+    let class = classes.find(|class| *class != CONFIGURATION_VALIDATION).unwrap_or(CONFIGURATION_VALIDATION);
     let count = match errors.len() {
         1 => "1 error".to_owned(),
         more => format!("{more} errors"),
@@ -110,6 +111,20 @@ impl Problem {
             remedy: remedy.into(),
             class,
         }
+    }
+}
+
+impl Problem {
+    /// Orders problems by file and line. Those of `agent.json` come first, then those of `steps.json`.
+    pub(crate) fn in_order(problems: &mut [Self]) {
+        problems.sort_by_cached_key(|problem| {
+            let file = match problem.file.as_str() {
+                AGENT_FILE => 0,
+                STEPS_FILE => 1,
+                _ => 2,
+            };
+            (file, problem.file.clone(), problem.line, problem.path.clone())
+        });
     }
 }
 

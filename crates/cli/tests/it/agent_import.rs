@@ -144,7 +144,9 @@ fn bad_input_of_an_import_is_reported_in_one_sentence() {
     fs::copy(project.path(".agent/helper/agent.json"), project.path(".agent/third/agent.json"))
         .expect("copied");
     std::os::unix::fs::symlink(&secret, project.path(".agent/third/prompts/system.md")).expect("linked");
+    std::os::unix::fs::symlink(project.path(".agent/helper"), project.path("link")).expect("linked");
     for (args, words) in [
+        (&["import", "link"][..], &["link is a symbolic link"][..]),
         (&["import", "nowhere"][..], &["There is no directory nowhere", ".agent/reviewer"][..]),
         (&["import", ".agent/helper/prompts"], &["no agent.json"]),
         (&["import", ".agent", "--name", "x"], &["3 agents", "--name is for one"]),

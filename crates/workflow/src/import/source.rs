@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::definition::AGENT_FILE;
 use crate::faults::{CONFIGURATION_NOT_FOUND, CONFIGURATION_PARSE};
-use crate::load::{json_of, read_files};
+use crate::load::{json_of, named, read_files};
 use crate::problem;
 
 /// The usual name of the registry.
@@ -64,7 +64,6 @@ pub(super) struct ClimptAgent {
     /// Empty if there is no `config.json`.
     pub(super) config: Value,
     pub(super) registry: Value,
-    /// In the order of their names.
     pub(super) steps: Map<String, Value>,
     /// Text files by their relative paths.
     pub(super) files: BTreeMap<String, String>,
@@ -128,7 +127,7 @@ pub fn find_climpt_agents(directory: &Path) -> Result<Vec<PathBuf>, Fault> {
 }
 
 pub(super) fn read(directory: &Path) -> Result<ClimptAgent, Fault> {
-    let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let directory = named(directory);
     let directory_name = directory.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (files, mut problems) = read_files(&directory)?;
     let mut parse = |name: &str| match files.get(name).map(|text| json_of(name, text)) {

@@ -74,18 +74,16 @@ fn errors_of_shape_and_of_meaning_in_both_files_are_reported_together() {
   }
 }"#;
     let directory = directory(agent, steps);
-    let mut found = errors(&directory);
-    found.sort();
     assert_eq!(
-        found,
+        errors(&directory),
         [
-            "agent.json:10 $.maxIterations",
             "agent.json:2 $.version",
             "agent.json:3 $.name",
             "agent.json:4 $.descripton",
             "agent.json:6 $.parameters.issue.required",
             "agent.json:6 $.parameters.issue.type",
             "agent.json:7 $.parameters.style.default",
+            "agent.json:10 $.maxIterations",
             "steps.json:5 $.steps.plan.next",
             "steps.json:5 $.steps.plan.prompt",
             "steps.json:8 $.steps.build.actions[0]",
@@ -109,7 +107,7 @@ fn a_missing_or_broken_file_does_not_hide_the_errors_of_the_other_one() {
     assert_eq!(errors(&broken), ["agent.json:1 ", "steps.json:1 $.steps.plan.next"]);
     let missing = directory(&good_agent().to_string().replace("\"fix\"", "\"Fix\""), "");
     fs::remove_file(missing.path().join("fix/steps.json")).unwrap();
-    assert_eq!(errors(&missing), ["steps.json: ", "agent.json:1 $.name"]);
+    assert_eq!(errors(&missing), ["agent.json:1 $.name", "steps.json: "]);
 }
 
 #[test]
@@ -160,6 +158,10 @@ fn what_follows_from_an_error_is_not_reported_again() {
             "$.completion.resource.type",
         ),
         (json!({ "completion": 7 }), "$.completion"),
+        (
+            json!({ "completion": { "type": "manual", "keywords": ["X"], "verdictKeyword": "X" } }),
+            "$.completion.verdictKeyword",
+        ),
     ] {
         let mut agent = good_agent();
         patch(&mut agent, &change);

@@ -5,6 +5,8 @@
 
 mod kinds;
 mod objects;
+#[cfg(test)]
+mod tests;
 
 use serde_json::Value;
 
@@ -95,7 +97,7 @@ impl<'a> ShapeReader<'a> {
     /// One of several names.
     fn fit_name(&mut self, at: &JsonLocation, options: &[Value], value: Value) -> Option<Value> {
         let names: Vec<&str> = options.iter().filter_map(|option| option.get("const")?.as_str()).collect();
-        match value.as_str().map(|name| crate::definition::current_name(name, &names)) {
+        match value.as_str().map(|name| current_name(at, name, &names)) {
             Some(name) if names.contains(&name) => Some(value),
             _ => self.unknown_name(at, &names, &value),
         }
@@ -116,7 +118,7 @@ impl<'a> ShapeReader<'a> {
             self.unread.insert(at);
             return None;
         };
-        let name = tag.as_str().map(|name| crate::definition::current_name(name, &names));
+        let name = tag.as_str().map(|name| current_name(at, name, &names));
         let Some(option) = options.iter().find(|option| name.is_some() && tag_of(option) == name) else {
             let tag = tag.clone();
             self.unread.insert(at.clone());
@@ -191,6 +193,14 @@ impl<'a> ShapeReader<'a> {
                 Value::Object(required(schema).map(fill).collect())
             }
         }
+    }
+}
+
+/// The name of today for an earlier one, which only conditions have.
+fn current_name<'n>(at: &JsonLocation, name: &'n str, names: &[&str]) -> &'n str {
+    match at.is_within(&JsonLocation::agent("completion")) {
+        true => crate::definition::current_name(name, names),
+        false => name,
     }
 }
 

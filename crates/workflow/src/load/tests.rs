@@ -107,7 +107,7 @@ fn a_value_of_the_wrong_shape_is_reported_with_its_path_and_the_expected_value()
             step(
                 r#"{ "check": { "type": "keyword", "keywords": ["a"], "onFail": { "retry": { "maxRetries": "x" } } } }"#,
             ),
-            vec!["$.steps.fix.check.onFail.retry.maxRetries (\"x\"):", "a whole number from 0"],
+            vec!["$.steps.fix.check.onFail.retry.maxRetries (\"x\"):", "a whole number from 0 to 1000"],
         ),
         (
             step(r#"{ "check": { "type": "keyword", "keywords": ["a"], "onPass": { "nxt": "a" } } }"#),

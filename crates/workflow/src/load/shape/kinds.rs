@@ -71,10 +71,14 @@ pub(super) fn expected(root: &Value, schema: &Value) -> String {
         None => "something else".to_owned(),
         Some(ValueKind::Null) => "null".to_owned(),
         Some(ValueKind::Boolean) => "true or false".to_owned(),
-        Some(ValueKind::Integer) => match largest(schema) {
-            u64::MAX => "a whole number of at least 0".to_owned(),
-            most => format!("a whole number from 0 to {most}"),
-        },
+        Some(ValueKind::Integer) => {
+            let limit = |name: &str| schema.get(name).and_then(Value::as_u64);
+            let least = limit("minimum").unwrap_or(0);
+            match limit("maximum") {
+                Some(most) => format!("a whole number from {least} to {most}"),
+                None => format!("a whole number of at least {least}"),
+            }
+        }
         Some(ValueKind::Number) => "a number".to_owned(),
         Some(ValueKind::String) => "a string".to_owned(),
         Some(ValueKind::Array) => list(root, schema),

@@ -1,9 +1,10 @@
 //! The fields of an object: known, unknown and missing ones.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value};
 
-use super::{ShapeReader, close_to, quoted, required};
-use crate::definition::current_name;
+use super::{ShapeReader, close_to, current_name, quoted, required};
 use crate::problem::JsonLocation;
 
 impl<'a> ShapeReader<'a> {
@@ -19,18 +20,24 @@ impl<'a> ShapeReader<'a> {
         let names: Vec<&str> = properties.keys().map(String::as_str).collect();
         let mut fitted = Map::new();
         let mut unknown = Vec::new();
+        let mut seen = BTreeMap::new();
         for (name, value) in fields {
-            let Some(of_field) = properties.get(current_name(&name, &names)) else {
+            if let Some(other) = seen.insert(current_name(at, &name, &names).to_owned(), name.clone()) {
+                let what = format!("it means the same as `{other}`, which is there too");
+                self.report(&at.key(&name), Value::Null, what, "Remove one of them.");
+                continue;
+            }
+            let Some(of_field) = properties.get(current_name(at, &name, &names)) else {
                 unknown.push((name, value));
                 continue;
             };
             if let Some(value) = self.fit(&at.key(&name), of_field, value) {
                 fitted.insert(name, value);
-            } else if required(schema).any(|required| required == current_name(&name, &names)) {
+            } else if required(schema).any(|required| required == current_name(at, &name, &names)) {
                 fitted.insert(name, self.placeholder(of_field));
             }
         }
-        let is_absent = |name: &&str| !fitted.keys().any(|found| current_name(found, &names) == *name);
+        let is_absent = |name: &&str| !fitted.keys().any(|found| current_name(at, found, &names) == *name);
         let absent: Vec<&str> = names.iter().copied().filter(is_absent).collect();
         let misspelt = self.unknown_fields(at, &names, &absent, unknown);
         for name in required(schema).filter(|name| absent.contains(name)) {
