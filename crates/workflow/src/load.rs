@@ -118,7 +118,7 @@ impl FileReader<'_> {
                 Some(value)
             }
             Err(problem) => {
-                self.problems.push(problem);
+                self.problems.push(*problem);
                 None
             }
         }
@@ -148,9 +148,9 @@ pub(crate) fn read_files(directory: &Path) -> Result<(BTreeMap<String, String>, 
 }
 
 /// Parses a JSON file.
-pub(crate) fn json_of(name: &str, text: &str) -> Result<Value, Problem> {
+pub(crate) fn json_of(name: &str, text: &str) -> Result<Value, Box<Problem>> {
     serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
-        .map_err(|error| not_json(name, &error))
+        .map_err(|error| Box::new(not_json(name, &error)))
 }
 
 /// A directory such as `.` has no name of its own to compare with the agent's.

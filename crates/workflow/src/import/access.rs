@@ -25,7 +25,7 @@ impl Importer<'_> {
         let tools: Option<Vec<&str>> =
             tools.and_then(Value::as_array).map(|tools| tools.iter().filter_map(Value::as_str).collect());
         let writes = |tool: &&str| *tool == "*" || WRITING.iter().any(|name| tool.starts_with(name));
-        let has_writing_tool = tools.as_ref().is_none_or(|tools| tools.iter().any(|tool| writes(&tool)));
+        let has_writing_tool = tools.as_ref().is_none_or(|tools| tools.iter().any(writes));
         let access = if mode == "plan" || !has_writing_tool { "read" } else { "write" };
         let place = "agent.json, permissionMode";
         let what = match (mode, has_writing_tool) {

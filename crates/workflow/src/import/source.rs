@@ -133,7 +133,7 @@ pub(super) fn read(directory: &Path) -> Result<ClimptAgent, Fault> {
     let mut parse = |name: &str| match files.get(name).map(|text| json_of(name, text)) {
         Some(Ok(value)) => value,
         Some(Err(problem)) => {
-            problems.push(problem);
+            problems.push(*problem);
             Value::Null
         }
         None => Value::Null,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use regex::{Captures, Regex};
 use serde_json::{Value, json};
 
 use super::Importer;
@@ -10,6 +9,9 @@ use super::names::snake;
 use crate::names::is_variable;
 use crate::prompt_variables::RUNTIME_NAMES;
 use crate::template;
+
+/// What every placeholder starts with.
+const PREFIX: &str = "{uv-";
 
 /// Names of the variables of climpt's runner, with ours.
 const OF_THE_RUNNER: [(&str, &str); 3] = [
@@ -28,30 +30,44 @@ pub(super) struct RewrittenPrompt {
     pub(super) literal: Vec<String>,
 }
 
-/// Renames the variables of a prompt. `braces` are the names that climpt's first generation also accepted without `uv-`.
+/// Renames the variables of a prompt. climpt's first generation also accepts them without `uv-`.
 pub(super) fn rewrite(
     text: &str,
     names: &BTreeMap<String, String>,
     agent: &str,
     first_generation: bool,
 ) -> RewrittenPrompt {
-    let mut literal = Vec::new();
-    // Both are constant and valid.
-    let prefixed = Regex::new(r"\{(\{?)uv-([^}\n]*)(\}?)(\}?)").expect("a valid expression");
-    let text = prefixed.replace_all(text, |found: &Captures<'_>| {
-        let name = &found[2];
-        if name == "agent_name" {
-            return agent.to_owned();
+    let (mut rewritten, mut literal) = (String::new(), Vec::new());
+    let mut rest = text;
+    while let Some(start) = rest.find(PREFIX) {
+        let (before, found) = rest.split_at(start);
+        let name = &found[PREFIX.len()..];
+        let name = &name[..name.find(['}', '\n']).unwrap_or(name.len())];
+        let after = &found[PREFIX.len() + name.len()..];
+        let is_closed = after.starts_with('}');
+        rest = after.strip_prefix('}').unwrap_or(after);
+        // `{{uv-name}}` is the same as `{uv-name}`.
+        let (before, is_double) = match before.strip_suffix('{') {
+            Some(outer) if is_closed && rest.starts_with('}') => (outer, true),
+            _ => (before, false),
+        };
+        rewritten.push_str(before);
+        if is_double {
+            rest = &rest[1..];
         }
-        if found[3].is_empty() || !is_variable(name) {
-            literal.push(found[0].to_owned());
-            return found[0].replace("{uv-", "(uv-").replace('}', ")");
+        if name == "agent_name" && is_closed {
+            rewritten.push_str(agent);
+        } else if is_closed && is_variable(name) {
+            let new = names.get(name).cloned().unwrap_or_else(|| snake(name));
+            rewritten.push_str(&format!("{PREFIX}{new}}}"));
+        } else {
+            let end = if is_closed { ")" } else { "" };
+            literal.push(format!("{PREFIX}{name}{}", if is_closed { "}" } else { "" }));
+            rewritten.push_str(&format!("(uv-{name}{end}"));
         }
-        let new = names.get(name).cloned().unwrap_or_else(|| snake(name));
-        let rest = if found[1].is_empty() { &found[4] } else { "" };
-        format!("{{uv-{new}}}{rest}")
-    });
-    let mut text = text.into_owned();
+    }
+    rewritten.push_str(rest);
+    let mut text = rewritten;
     if first_generation {
         for (old, new) in names {
             for bare in [format!("{{{{{old}}}}}"), format!("{{{old}}}")] {
@@ -156,4 +172,31 @@ impl Importer<'_> {
 
 pub(super) fn last_part(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::rewrite;
+    use crate::template;
+
+    #[test]
+    fn placeholders_are_renamed_and_others_become_text() {
+        let names = BTreeMap::from([("theTask".to_owned(), "task".to_owned())]);
+        for (text, first_generation, expected) in [
+            ("{uv-theTask} {{uv-theTask}} {uv-otherOne}", false, "{uv-task} {uv-task} {uv-other_one}"),
+            ("{\"a\": {uv-theTask}}", false, "{\"a\": {uv-task}}"),
+            ("{{uv-theTask}", false, "{{uv-task}"),
+            ("{uv-agent_name}!", false, "helper!"),
+            ("{uv-} {uv-a b} {uv-open\nx", false, "(uv-) (uv-a b) (uv-open\nx"),
+            ("{theTask} {{theTask}} {other}", true, "{uv-task} {uv-task} {other}"),
+            ("{theTask}", false, "{theTask}"),
+            ("---\na rule, not front matter", false, "\n---\na rule, not front matter"),
+        ] {
+            let rewritten = rewrite(text, &names, "helper", first_generation).text;
+            assert_eq!(rewritten, expected, "{text}");
+            assert!(template::parse(&rewritten).is_ok(), "{rewritten}");
+        }
+    }
 }

@@ -69,7 +69,7 @@ impl<'a> ShapeReader<'a> {
     fn fit_any(&mut self, at: &JsonLocation, options: &'a [Value], value: Value) -> Option<Value> {
         let options: Vec<&Value> = options.iter().map(|option| self.resolve(option)).collect();
         let is_null = |option: &&Value| ValueKind::of_schema(option) == [ValueKind::Null];
-        if value.is_null() && options.iter().any(|option| is_null(&option)) {
+        if value.is_null() && options.iter().any(is_null) {
             return Some(value);
         }
         let options: Vec<&Value> = options.into_iter().filter(|option| !is_null(option)).collect();
