@@ -39,7 +39,7 @@ impl<'a> ShapeReader<'a> {
         }
         let is_absent = |name: &&str| !fitted.keys().any(|found| current_name(at, found, &names) == *name);
         let absent: Vec<&str> = names.iter().copied().filter(is_absent).collect();
-        let misspelt = self.unknown_fields(at, &names, &absent, unknown);
+        let misspelt = self.unknown_fields(at, &absent, unknown);
         for name in required(schema).filter(|name| absent.contains(name)) {
             if !misspelt.contains(&name) {
                 self.missing_field(at, name, &properties[name]);
@@ -64,7 +64,6 @@ impl<'a> ShapeReader<'a> {
     fn unknown_fields<'n>(
         &mut self,
         at: &JsonLocation,
-        names: &[&str],
         absent: &[&'n str],
         unknown: Vec<(String, Value)>,
     ) -> Vec<&'n str> {
@@ -73,7 +72,8 @@ impl<'a> ShapeReader<'a> {
             let close = close_to(&name, absent);
             let remedy = match close {
                 Some(close) => format!("Did you mean `{close}`?"),
-                None => format!("Remove it, or use one of {}.", quoted(names)),
+                None if absent.is_empty() => "Remove it.".to_owned(),
+                None => format!("Remove it, or use one of {}.", quoted(absent)),
             };
             let value = if value.is_object() || value.is_array() { Value::Null } else { value };
             self.report(&at.key(&name), value, format!("unknown field `{name}`"), remedy);

@@ -1,4 +1,4 @@
-//! Random changes of a good definition: the reader accepts exactly what serde accepts, and what is left always fits.
+//! Random changes of a good definition: the reader accepts only what serde accepts, and what is left always fits.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -71,7 +71,14 @@ fn check(schema: &Value, file: &'static str, value: Value, parses: impl Fn(&Valu
     let mut reader = ShapeReader::new(schema);
     let fitted = reader.read(file, value.clone());
     let problems: Vec<String> = reader.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(parses(&value), problems.is_empty(), "{value:#} {problems:#?}");
+    match problems.as_slice() {
+        [] => assert!(parses(&value), "{value:#}"),
+        // Serde takes a list for an object, and ignores fields of a condition that has none. The schema does neither.
+        problems => {
+            let is_wrong = !parses(&value) || !jsonschema::validator_for(schema).unwrap().is_valid(&value);
+            assert!(is_wrong, "{value:#} {problems:#?}");
+        }
+    }
     assert!(parses(&fitted), "{fitted:#}");
     for problem in &problems {
         assert_eq!(
@@ -83,10 +90,10 @@ fn check(schema: &Value, file: &'static str, value: Value, parses: impl Fn(&Valu
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn serde_and_the_reader_accept_the_same_agents(changes in changes(), with_condition in 0_u8..6) {
+    fn an_agent_is_read_only_as_serde_would_read_it(changes in changes(), with_condition in 0_u8..6) {
         let mut agent = good_agent();
         agent["completion"] = match with_condition {
             0 => json!({ "type": "composite", "mode": "any", "conditions": [
@@ -104,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn serde_and_the_reader_accept_the_same_steps(changes in changes()) {
+    fn steps_are_read_only_as_serde_would_read_them(changes in changes()) {
         let mut steps = good_steps();
         for (path, what) in &changes {
             change(&mut steps, path, *what);
