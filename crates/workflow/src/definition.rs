@@ -11,11 +11,12 @@ pub use agent::{
     AgentFile, AgentParameter, DEFAULT_MAX_ITERATIONS, ParameterKind, ProjectAccess, STEP_LOOP_LIMIT,
     Validation,
 };
+pub(crate) use completion::current_name;
 pub use completion::{Completion, CompositeMode, Resource};
 pub use steps::{
-    Action, Branch, C3lPrompt, Continuity, DEFAULT_MAX_RETRIES, Escalation, Notification, OnExhausted,
-    PromptFile, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepCheck, StepInput, StepKind, StepsFile,
-    Transition,
+    Action, ActionCommand, Branch, C3lPrompt, CommandParameter, Continuity, DEFAULT_MAX_RETRIES, Escalation,
+    Notification, OnExhausted, PromptFile, PromptRef, Retry, RetryPolicy, ReturnFlow, Step, StepCheck,
+    StepInput, StepKind, StepsFile, Transition,
 };
 
 pub const AGENT_FILE: &str = "agent.json";

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use autonoe_core::fault::Fault;
 
-use crate::definition::{PromptRef, StepCheck};
+use crate::definition::{Action, PromptRef, StepCheck};
 use crate::graph;
 use crate::lifecycle::CreatedAgent;
 use crate::prompt::PromptResolver;
@@ -18,6 +18,8 @@ pub struct StepPreview {
     pub prompt: Option<PromptPreview>,
     /// The prompt of the session that checks the step, if there is one.
     pub check: Option<PromptPreview>,
+    /// The commands that run after it, by their names.
+    pub actions: Vec<(String, String)>,
     /// The transitions: when each is taken, and its target.
     pub transitions: Vec<(String, String)>,
 }
@@ -53,7 +55,10 @@ impl CreatedAgent {
             let transitions = of_step
                 .map(|edge| (edge.label.clone(), edge.to.clone().unwrap_or_else(|| "the end".to_owned())))
                 .collect();
+            let command =
+                |action: &Action| (action.kind.clone(), action.command.text(self.arguments()).to_owned());
             Ok(StepPreview {
+                actions: step.map(|step| step.actions.iter().map(command).collect()).unwrap_or_default(),
                 prompt: prompt.map(|prompt| preview(&id, prompt)).transpose()?,
                 check: check.map(|prompt| preview(&id, prompt)).transpose()?,
                 step: id,

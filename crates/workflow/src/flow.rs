@@ -105,6 +105,8 @@ pub(crate) fn after_session(definition: &AgentDefinition, id: &str) -> Move {
 /// Moves an agent from step to step.
 pub(crate) struct StepFlow<'a> {
     pub definition: &'a AgentDefinition,
+    /// The arguments that the run was started with, which commands can come from.
+    pub arguments: &'a BTreeMap<String, Value>,
     pub state: &'a mut FlowState,
     pub context: &'a mut RuntimeContext,
     pub host: &'a dyn HostEffects,
@@ -176,7 +178,8 @@ impl StepFlow<'_> {
         let step = self.step(id)?.clone();
         let mut results = Vec::new();
         for action in &step.actions {
-            let outcome = self.host.command(&action.command, Duration::from_secs(action.time_limit)).await;
+            let command = action.command.text(self.arguments);
+            let outcome = self.host.command(command, Duration::from_secs(action.time_limit)).await;
             results.push(ActionResult { kind: action.kind.clone(), outcome });
         }
         let Some(check) = &step.check else {

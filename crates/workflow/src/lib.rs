@@ -13,12 +13,15 @@ pub mod faults;
 mod flow;
 pub mod graph;
 mod host_effects;
+mod import;
+mod inspect;
 mod issue_error;
 mod lifecycle;
 mod load;
 mod names;
 mod parameters;
 mod plan;
+mod problem;
 mod prompt;
 mod prompt_variables;
 #[cfg(test)]
@@ -27,6 +30,7 @@ pub mod schema;
 mod state;
 pub mod system_host;
 mod template;
+mod unread;
 mod validate;
 mod variables;
 
@@ -38,15 +42,18 @@ pub use context::{ContextCarry, IterationSummary, RuntimeContext};
 pub use dry_run::{PromptPreview, StepPreview};
 pub use flow::{FlowState, StepPosition};
 pub use host_effects::{HostCommandOutcome, HostEffects, WebhookMessage};
+pub use import::{ImportNote, ImportOptions, ImportReport, ImportedAgent, find_climpt_agents, import};
+pub use inspect::{Inspection, inspect, load};
 pub use issue_error::IssueError;
 pub use lifecycle::{
     AgentResult, BuildOptions, CreatedAgent, StartOptions, StartedAgent, build, nothing_to_resume,
 };
-pub use load::{check_name, find, list, load};
+pub use load::{check_name, find, list};
 pub use parameters::read_arguments;
 pub use plan::{EventCallback, StepPlan};
+pub use problem::{Problem, ValidationResult};
 pub use prompt::{PromptResolver, ResolvedPrompt};
 pub use prompt_variables::RUNTIME_NAMES;
 pub use state::{AgentEnd, PlanState, StartSnapshot};
-pub use validate::{Problem, ValidatedDefinition, ValidationResult, validate};
+pub use validate::{ValidatedDefinition, validate};
 pub use variables::Variables;

@@ -13,7 +13,9 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use crate::context::IterationSummary;
-use crate::definition::{AgentDefinition, Completion, Notification, Resource};
+use crate::definition::{
+    ActionCommand, AgentDefinition, CommandParameter, Completion, Notification, Resource,
+};
 use crate::faults::{
     ALREADY_STARTED, DEFINITION_CHANGED, DEPENDENCY_RESOLUTION, INCOMPLETE, NOTHING_TO_RESUME,
 };
@@ -121,6 +123,7 @@ pub fn build(definition: ValidatedDefinition, options: BuildOptions<'_>) -> Resu
         }
     }
     check_program(&definition)?;
+    check_commands(&definition, &options.arguments)?;
     let BuildOptions { arguments, environment, input, .. } = options;
     let prompt_variables =
         PromptVariables::new(gather(&definition.agent, &arguments, environment, input.as_deref()));
@@ -163,7 +166,31 @@ fn check_program(definition: &AgentDefinition) -> Result<(), Fault> {
     Ok(())
 }
 
+/// Checks that every command that a parameter sets is one.
+fn check_commands(definition: &AgentDefinition, arguments: &BTreeMap<String, Value>) -> Result<(), Fault> {
+    for (id, step) in &definition.steps.steps {
+        for action in &step.actions {
+            if let ActionCommand::Parameter(CommandParameter { parameter }) = &action.command
+                && action.command.text(arguments).trim().is_empty()
+            {
+                let message = format!(
+                    "`{parameter}` is blank, but it is the command of the action {} of the step {id}.",
+                    action.kind
+                );
+                let hint = format!("Give the command as --arg {parameter}='COMMAND'.");
+                return Err(DEPENDENCY_RESOLUTION.fault(message).hint(hint));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl CreatedAgent {
+    /// The arguments by name, including defaults.
+    pub fn arguments(&self) -> &BTreeMap<String, Value> {
+        &self.arguments
+    }
+
     pub fn definition(&self) -> &AgentDefinition {
         &self.definition
     }

@@ -43,8 +43,9 @@ impl PlanState {
         host: &dyn HostEffects,
         events: &mut Vec<RunEvent>,
     ) -> Result<(), Fault> {
-        let Self { flow: state, context, .. } = self;
-        StepFlow { definition, state, context, host, events }.advance(first).await
+        let Self { flow: state, context, begun_with, .. } = self;
+        let arguments = &begun_with.arguments;
+        StepFlow { definition, arguments, state, context, host, events }.advance(first).await
     }
 }
 

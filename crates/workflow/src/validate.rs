@@ -5,7 +5,6 @@ mod branches;
 mod completion;
 mod flow;
 mod parameters;
-mod problem;
 mod prompts;
 mod schemas;
 mod steps;
@@ -15,23 +14,28 @@ mod targets;
 mod tests;
 mod transitions;
 
+pub(crate) use schemas::schema_problem;
+
 use std::ops::Deref;
 
 use autonoe_core::fault::Fault;
 use serde_json::Value;
 
 use crate::definition::AgentDefinition;
-use crate::faults::CONFIGURATION_VALIDATION;
-use problem::JsonLocation;
-
-pub use problem::{Problem, ValidationResult};
+use crate::problem::{self, JsonLocation, ValidationResult};
+use crate::unread::Unread;
 
 /// The most steps of an agent.
 pub const STEPS_LIMIT: usize = 500;
 
 /// Finds all problems of a definition.
 pub fn validate(definition: &AgentDefinition) -> ValidationResult {
-    let mut result = ValidationResult::default();
+    validate_read(definition, Unread::default())
+}
+
+/// Finds all problems of what could be read of a definition. The rest of it are placeholders.
+pub(crate) fn validate_read(definition: &AgentDefinition, unread: Unread) -> ValidationResult {
+    let mut result = ValidationResult { unread, ..ValidationResult::default() };
     if definition.steps.steps.len() > STEPS_LIMIT {
         let count = definition.steps.steps.len();
         let what = format!("there are {count} steps; an agent can have at most {STEPS_LIMIT}");
@@ -59,13 +63,7 @@ impl TryFrom<AgentDefinition> for ValidatedDefinition {
         if result.valid() {
             return Ok(Self(definition));
         }
-        let errors: Vec<String> = result.errors.iter().map(|error| format!("\n  {error}")).collect();
-        let count = match errors.len() {
-            1 => "1 error".to_owned(),
-            more => format!("{more} errors"),
-        };
-        let message = format!("The agent '{}' has {count}:{}", definition.name(), errors.concat());
-        Err(CONFIGURATION_VALIDATION.fault(message).hint("Fix these errors; nothing was run."))
+        Err(problem::fault(definition.name(), &result.errors))
     }
 }
 

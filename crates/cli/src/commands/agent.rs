@@ -3,6 +3,7 @@
 mod definition;
 mod dry_run;
 mod examples;
+mod import;
 mod init;
 mod list;
 mod run;
@@ -36,6 +37,8 @@ enum AgentSubcommand {
     Validate(validate::AgentValidateArgs),
     /// Create an agent from a template
     Init(init::AgentInitArgs),
+    /// Import agents of climpt
+    Import(import::AgentImportArgs),
     /// Run an agent
     Run(Box<run::AgentRunArgs>),
     /// Print the JSON Schema of agent.json or steps.json
@@ -48,6 +51,7 @@ pub fn cmd_agent(args: AgentArgs, environment: &Environment) -> Result<u8, Fault
         AgentSubcommand::Show(args) => show::cmd_show(&args, environment),
         AgentSubcommand::Validate(args) => validate::cmd_validate(&args, environment),
         AgentSubcommand::Init(args) => init::cmd_init(&args, environment),
+        AgentSubcommand::Import(args) => import::cmd_import(&args, environment),
         AgentSubcommand::Run(args) => run::cmd_run(*args, environment),
         AgentSubcommand::Schema(args) => show::cmd_schema(&args),
     }

@@ -12,7 +12,7 @@ use super::messages;
 use super::wrap::{width, wrapped};
 use super::writer::{OutputStream, OutputWriter, stdout_fault};
 
-/// Prints a fault that ends the program: the error, then the hint.
+/// Prints a fault that ends the program: the error, then the hint. A terminal would break its lines anywhere.
 pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     let red = ::console::Style::new().for_stderr().red().bold();
     let cyan = ::console::Style::new().for_stderr().cyan();
@@ -20,7 +20,7 @@ pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     if let Some(hint) = &fault.hint {
         text = format!("{text}\n{} {}", cyan.apply_to("hint:"), shown(redactor, hint));
     }
-    notice(&text);
+    notice(&width(OutputStream::Err).map_or(text.clone(), |width| wrapped(&text, width).join("\n")));
 }
 
 fn shown(redactor: &Redactor, text: &str) -> String {

@@ -121,6 +121,73 @@ fn the_issue_fixer_iterates_until_the_tests_pass(backend: &ExampleBackend) {
     assert_script_followed(&model);
 }
 
+/// No file, no test and no commit: what the agent writes is all there is.
+fn the_issue_fixer_writes_the_first_test(project: &CliTestProject) {
+    let understood = json!({ "cause": "There is no greeting.", "plan": "Write one, with a test." });
+    let commit = "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'git add greeting.txt run-tests.sh && git commit -qm Greet', description = 'Commit' } }]\n";
+    let native = ExampleBackend::Native;
+    let script = [
+        conversation("'Find the cause of this issue'", &[native.answers(&understood)]),
+        conversation(
+            "['Fix the cause', 'The step did not pass', 'run-tests.sh']",
+            &[
+                native.writes("run-tests.sh", "grep -q hello greeting.txt"),
+                native.writes("greeting.txt", "hello"),
+                commit.to_owned(),
+                says("There is a test now."),
+            ],
+        ),
+        conversation("['Fix the cause', 'sh ./run-tests.sh', 'no tests yet']", &[says("Nothing to do.")]),
+    ];
+    let model = model(&script.concat());
+    let run = project.run(&model, &["agent", "run", "issue-fixer", "--arg", "issue=Greet me"]);
+    run.assert_ended("condition_met", 0);
+    assert_eq!(path(&run), ["understand", "fix", "fix"]);
+    assert_eq!(project.read("greeting.txt").trim(), "hello");
+    assert!(project.git(&["log", "--oneline"]).contains("Greet"));
+    assert_script_followed(&model);
+}
+
+/// The value is a command of the user's, whole and as it is; it replaces no part of another command.
+#[test]
+fn the_test_command_of_the_issue_fixer_is_a_parameter() {
+    let project = with_example("issue-fixer");
+    project.write("code.txt", "broken\n");
+    let understood = json!({ "cause": "It is broken.", "plan": "Fix it." });
+    let tests = "tests=grep -q \"it's fixed\" code.txt && echo $((40 + 2))";
+    let script = [
+        conversation("'Find the cause of this issue'", &[ExampleBackend::Native.answers(&understood)]),
+        conversation(
+            "['Fix the cause', 'grep -q', 'code.txt && echo']",
+            &["[[conversation.turn]]\ncall = [{ tool = 'Write', input = { file_path = 'code.txt', content = \"it's fixed\" } }]\n"
+                .to_owned(), says("Fixed.")],
+        ),
+    ];
+    let model = model(&script.concat());
+    let args = ["agent", "run", "issue-fixer", "--arg", "issue=It is broken", "--arg", tests];
+    let rehearsed = text(&agent(&project, &[&args[1..], &["--dry-run"]].concat()));
+    assert!(rehearsed.contains("[then runs tests: grep -q \"it's fixed\" code.txt && echo"), "{rehearsed}");
+    let run = project.run(&model, &args);
+    run.assert_ended("condition_met", 0);
+    assert_eq!(path(&run), ["understand", "fix"]);
+    assert_script_followed(&model);
+
+    let blank = agent(&project, &["run", "issue-fixer", "--arg", "issue=x", "--arg", "tests= "]);
+    let printed = text(&blank);
+    assert_eq!(blank.status.code(), Some(2), "{printed}");
+    assert!(printed.contains("`tests` is blank") && printed.contains("--arg tests='COMMAND'"), "{printed}");
+}
+
+#[test]
+fn the_issue_fixer_works_in_an_empty_repository() {
+    the_issue_fixer_writes_the_first_test(&with_example("issue-fixer"));
+}
+
+#[test]
+fn the_issue_fixer_works_in_a_workspace_of_an_empty_repository() {
+    the_issue_fixer_writes_the_first_test(&with_example("issue-fixer").in_workspace());
+}
+
 #[test]
 fn the_native_agent_fixes_an_issue() {
     the_issue_fixer_iterates_until_the_tests_pass(&ExampleBackend::Native);
@@ -410,6 +477,63 @@ fn unreadable_definitions_are_reported_in_one_sentence() {
         let code = if args.contains(&"--resume") { 1 } else { 2 };
         assert_eq!(output.status.code(), Some(code), "{args:?}: {printed}");
         assert!(words.iter().all(|word| printed.contains(word)), "{args:?}: {printed}");
+    }
+}
+
+#[test]
+fn all_errors_of_both_files_are_reported_at_once() {
+    let (agent_file, steps) = one_step();
+    let project = with_agent(&agent_file, &steps, &ONE_STEP);
+    project.write(
+        ".autonoe/agents/worker/agent.json",
+        r#"{
+  "version": "1",
+  "name": "worker",
+  "descripton": "x",
+  "parameters": { "task": { "type": "text" } },
+  "maxIterations": "many",
+  "completion": { "type": "keywordSignal" }
+}"#,
+    );
+    project.write(
+        ".autonoe/agents/worker/steps.json",
+        r#"{
+  "version": "1.0.0",
+  "entryStep": "work",
+  "steps": {
+    "work": { "promt": "work.md", "next": "nowhere" },
+    "more": { "prompt": "gone.md" }
+  }
+}"#,
+    );
+    let places = [
+        ("agent.json", 2, "$.version"),
+        ("agent.json", 4, "$.descripton"),
+        ("agent.json", 5, "$.parameters.task.type"),
+        ("agent.json", 6, "$.maxIterations"),
+        ("agent.json", 7, "$.completion"),
+        ("steps.json", 5, "$.steps.work.promt"),
+        ("steps.json", 5, "$.steps.work.next"),
+        ("steps.json", 6, "$.steps.more.prompt"),
+    ];
+    for args in [&["validate", "worker"][..], &["run", "worker"]] {
+        let output = agent(&project, args);
+        let printed = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        for (file, line, path) in places {
+            let place = format!("{file}, line {line}, {path}");
+            assert_eq!(printed.matches(&place).count(), 1, "{place}: {printed}");
+        }
+        assert_eq!(printed.matches(".json, line").count(), places.len(), "{printed}");
+    }
+    let output = agent(&project, &["validate", "worker", "--json"]);
+    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = json[0]["errors"].as_array().expect("errors");
+    assert_eq!((output.status.code(), found.len()), (Some(2), places.len()), "{json:#}");
+    for (file, line, path) in places {
+        let is_here =
+            |error: &&Value| error["file"] == file && error["line"] == line && error["path"] == path;
+        assert!(found.iter().any(|error| is_here(&error)), "{path}: {json:#}");
     }
 }
 

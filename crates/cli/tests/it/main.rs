@@ -6,6 +6,7 @@
 mod acp;
 mod acp_requests;
 mod after_a_run;
+mod agent_import;
 mod agents_at_once;
 mod background;
 mod bad_checks;

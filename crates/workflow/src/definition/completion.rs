@@ -29,7 +29,7 @@ pub enum Completion {
     KeywordSignal {
         /// The keywords, one of which is enough. They are case-sensitive.
         #[serde(alias = "completionKeyword", alias = "verdictKeyword", deserialize_with = "one_or_many")]
-        #[schemars(with = "Vec<String>")]
+        #[schemars(with = "OneOrMany")]
         keywords: Vec<String>,
     },
     /// Done when a step returns a structured answer that matches.
@@ -138,14 +138,46 @@ pub enum Resource {
 
 /// Accepts a single string in place of a list.
 fn one_or_many<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMany {
-        One(String),
-        Many(Vec<String>),
-    }
     Ok(match OneOrMany::deserialize(deserializer)? {
         OneOrMany::One(text) => vec![text],
         OneOrMany::Many(texts) => texts,
     })
+}
+
+/// One string or several.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum OneOrMany {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// The earlier names of conditions, fields and modes, with those of today. Serde has them as aliases, which JSON Schemas lack.
+pub const EARLIER_NAMES: [(&str, &str); 19] = [
+    ("iterate", "iterationBudget"),
+    ("count:iteration", "iterationBudget"),
+    ("count:check", "checkBudget"),
+    ("manual", "keywordSignal"),
+    ("detect:keyword", "keywordSignal"),
+    ("detect:structured", "structuredSignal"),
+    ("poll:state", "externalState"),
+    ("stepFlow", "stepMachine"),
+    ("detect:graph", "stepMachine"),
+    ("meta:custom", "custom"),
+    ("facilitator", "composite"),
+    ("meta:composite", "composite"),
+    ("completionKeyword", "keywords"),
+    ("verdictKeyword", "keywords"),
+    ("handlerPath", "program"),
+    ("operator", "mode"),
+    ("or", "any"),
+    ("first", "any"),
+    ("and", "all"),
+];
+
+/// The name of today, if this is an earlier name of one of `names`; otherwise the name itself.
+pub fn current_name<'a>(name: &'a str, names: &[&str]) -> &'a str {
+    let earlier = EARLIER_NAMES.iter().find(|(earlier, today)| *earlier == name && names.contains(today));
+    earlier.map_or(name, |(_, today)| today)
 }

@@ -177,12 +177,44 @@ pub struct Action {
     /// The name by which a check refers to the action.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The shell command.
-    pub command: String,
+    /// The shell command, or the parameter whose value is the command.
+    pub command: ActionCommand,
     /// The time limit, in seconds.
     #[serde(default = "default_time_limit")]
     #[schemars(range(min = 1, max = 3_600))]
     pub time_limit: u64,
+}
+
+/// The command of an action: a text, or a parameter. Variables are not replaced in it: a value that a model wrote would otherwise
+/// become part of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+pub enum ActionCommand {
+    /// The command.
+    Text(String),
+    /// The parameter whose value is the command.
+    Parameter(CommandParameter),
+}
+
+/// A parameter whose value is a shell command.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CommandParameter {
+    /// The name of the parameter, a string that is required or has a default.
+    pub parameter: String,
+}
+
+impl ActionCommand {
+    /// The command with these arguments; blank if the parameter has no value.
+    pub fn text<'a>(&'a self, arguments: &'a BTreeMap<String, Value>) -> &'a str {
+        match self {
+            Self::Text(text) => text,
+            Self::Parameter(CommandParameter { parameter }) => {
+                arguments.get(parameter).and_then(Value::as_str).unwrap_or_default()
+            }
+        }
+    }
 }
 
 /// Decides whether a step has passed.

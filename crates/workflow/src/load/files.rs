@@ -10,6 +10,7 @@ use autonoe_files::{ReadError, read_bytes_beneath, to_text};
 
 use crate::definition::PROMPTS_DIR;
 use crate::faults::{CONFIGURATION_PARSE, ErrorClass, PROMPT_PARSE};
+use crate::problem::Problem;
 
 /// The largest prompt, in bytes.
 pub const PROMPT_BYTES_LIMIT: u64 = 256 * 1024;
@@ -25,15 +26,34 @@ pub const TOTAL_BYTES_LIMIT: u64 = 8 * 1024 * 1024;
 /// File contents by their relative paths.
 pub(super) type Files = BTreeMap<String, String>;
 
-/// Reads the text files of a directory, except hidden ones.
-pub(super) fn read(directory: &Path) -> Result<Files, Fault> {
-    if fs::symlink_metadata(directory).is_ok_and(|found| found.is_symlink()) {
-        return Err(link(&directory.display().to_string()));
-    }
-    let mut reader = DirectoryReader { directory, files: Files::new(), entries: 0, bytes: 0 };
-    reader.enter("")?;
-    Ok(reader.files)
+/// The files of a directory, and those that cannot be read.
+pub(super) struct FoundFiles {
+    pub(super) files: Files,
+    pub(super) problems: Vec<Problem>,
 }
+
+impl FoundFiles {
+    pub(super) fn is_unreadable(&self, path: &str) -> bool {
+        self.problems.iter().any(|problem| problem.file == path)
+    }
+}
+
+/// Reads the text files of a directory, except hidden ones. A fault means that the directory cannot be read or is too large.
+pub(super) fn read(directory: &Path) -> Result<FoundFiles, Fault> {
+    if fs::symlink_metadata(directory).is_ok_and(|found| found.is_symlink()) {
+        let what = format!("{} is {LINK}.", directory.display());
+        return Err(CONFIGURATION_PARSE.fault(what).hint(INSTEAD_OF_A_LINK));
+    }
+    let mut reader =
+        DirectoryReader { directory, files: Files::new(), problems: Vec::new(), entries: 0, bytes: 0 };
+    reader.enter("")?;
+    let DirectoryReader { files, mut problems, .. } = reader;
+    problems.sort_by(|one, other| one.file.cmp(&other.file));
+    Ok(FoundFiles { files, problems })
+}
+
+const LINK: &str = "a symbolic link, which is not allowed in an agent's directory";
+const INSTEAD_OF_A_LINK: &str = "Replace it with a copy of its target.";
 
 /// What a file is used for, which decides how large it may be and whether it must be text.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,6 +106,7 @@ impl FileRole {
 struct DirectoryReader<'a> {
     directory: &'a Path,
     files: Files,
+    problems: Vec<Problem>,
     entries: usize,
     bytes: u64,
 }
@@ -99,8 +120,9 @@ impl DirectoryReader<'_> {
             let entry = entry.map_err(|error| unreadable(&directory, error))?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
-                let what = format!("{} has a name that is not UTF-8.", entry.path().display());
-                return Err(CONFIGURATION_PARSE.fault(what).hint("Rename it, or remove it."));
+                let shown = format!("{prefix}{}", name.to_string_lossy());
+                self.report(CONFIGURATION_PARSE, &shown, "its name is not UTF-8", "Rename it, or remove it.");
+                continue;
             };
             if !name.starts_with('.') {
                 self.count()?;
@@ -122,16 +144,21 @@ impl DirectoryReader<'_> {
     }
 
     fn take(&mut self, path: String, kind: fs::FileType) -> Result<(), Fault> {
-        if kind.is_symlink() {
-            Err(link(&self.shown(&path)))
-        } else if kind.is_dir() {
-            self.enter(&format!("{path}/"))
+        if kind.is_dir() {
+            return self.enter(&format!("{path}/"));
         } else if kind.is_file() {
-            self.file(path)
+            return self.file(path);
+        } else if kind.is_symlink() {
+            self.report(CONFIGURATION_PARSE, &path, &format!("it is {LINK}"), INSTEAD_OF_A_LINK);
         } else {
-            let what = format!("{} is neither a file nor a directory.", self.shown(&path));
-            Err(CONFIGURATION_PARSE.fault(what).hint("Remove it from the agent's directory."))
+            let remedy = "Remove it from the agent's directory.";
+            self.report(CONFIGURATION_PARSE, &path, "it is neither a file nor a directory", remedy);
         }
+        Ok(())
+    }
+
+    fn report(&mut self, class: ErrorClass, path: &str, what: &str, remedy: &str) {
+        self.problems.push(Problem::of_file(class, path, what, remedy));
     }
 
     fn file(&mut self, path: String) -> Result<(), Fault> {
@@ -140,7 +167,10 @@ impl DirectoryReader<'_> {
         let read = read_bytes_beneath(self.directory, Path::new(&path), role.limit()).and_then(to_text);
         let text = match read {
             Ok(text) => text,
-            Err(error) => return self.refuse(&path, role, &error),
+            Err(error) => {
+                self.refuse(&path, role, &error);
+                return Ok(());
+            }
         };
         self.bytes += text.len() as u64;
         if self.bytes > TOTAL_BYTES_LIMIT {
@@ -157,36 +187,28 @@ impl DirectoryReader<'_> {
         Ok(())
     }
 
-    /// A fault for a file that cannot be read, or `Ok` if it is skipped.
-    fn refuse(&self, path: &str, role: FileRole, error: &ReadError) -> Result<(), Fault> {
-        let unreadable = |class: ErrorClass| {
-            let what = format!("{} cannot be read: {error}.", self.shown(path));
-            Err(class.fault(what).hint(error.advice()))
+    /// Reports a file that cannot be read, unless it is skipped.
+    fn refuse(&mut self, path: &str, role: FileRole, error: &ReadError) {
+        let class = match error {
+            ReadError::TooLarge { limit } => {
+                if let Some((class, what)) = role.too_large() {
+                    self.too_large(path, class, what, *limit);
+                }
+                return;
+            }
+            ReadError::NotUtf8 { .. } => role.not_text(),
+            ReadError::NotRegular(_) | ReadError::Io(_) => Some(CONFIGURATION_PARSE),
         };
-        match error {
-            ReadError::TooLarge { limit } => match role.too_large() {
-                Some((class, what)) => Err(self.too_large(path, class, what, *limit)),
-                None => Ok(()),
-            },
-            ReadError::NotUtf8 { .. } => role.not_text().map_or(Ok(()), unreadable),
-            ReadError::NotRegular(_) | ReadError::Io(_) => unreadable(CONFIGURATION_PARSE),
+        if let Some(class) = class {
+            self.report(class, path, &format!("it cannot be read: {error}"), error.advice());
         }
     }
 
-    fn too_large(&self, path: &str, class: ErrorClass, what: &str, limit: u64) -> Fault {
+    fn too_large(&mut self, path: &str, class: ErrorClass, what: &str, limit: u64) {
         let size = fs::symlink_metadata(self.directory.join(path)).map_or(limit + 1, |found| found.len());
-        let message = format!("{} has {size} bytes; {what} can have at most {limit}.", self.shown(path));
-        class.fault(message).hint("Split it, or move large parts to a file of the project.")
+        let message = format!("it has {size} bytes; {what} can have at most {limit}");
+        self.report(class, path, &message, "Split it, or move large parts to a file of the project.");
     }
-
-    fn shown(&self, path: &str) -> String {
-        self.directory.join(path).display().to_string()
-    }
-}
-
-fn link(shown: &str) -> Fault {
-    let what = format!("{shown} is a symbolic link, which is not allowed in an agent's directory.");
-    CONFIGURATION_PARSE.fault(what).hint("Replace it with a copy of its target.")
 }
 
 fn unreadable(path: &Path, error: io::Error) -> Fault {

@@ -1,213 +1,213 @@
-//! Parses a JSON file of the definition, and reports errors with their position in the text and their JSON path.
+//! Makes a parsed JSON file fit the JSON Schema of its type, and reports everything that does not. What does not fit is left out
+//! or replaced by a placeholder, so that the rest can be validated; both are marked as unread.
 //!
-//! Serde buffers untagged and tagged enums, and so loses the path inside of them. Such values are parsed once more to find it.
+//! Serde alone would report the first error only. The schema comes from the same types, so the two cannot differ in their fields.
 
-use std::collections::HashSet;
-use std::fmt;
-use std::path::Path;
+mod kinds;
+mod objects;
+#[cfg(test)]
+mod tests;
 
-use autonoe_core::fault::Fault;
-use serde::de::{DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-use serde_json::error::Category;
 
-use crate::definition::{C3lPrompt, Completion, PromptFile, Resource, RetryPolicy, Transition};
 use crate::faults::CONFIGURATION_PARSE;
+use crate::problem::{JsonLocation, Problem};
+use crate::unread::Unread;
 
-/// The most characters quoted of an unexpected value.
-const MAX_FOUND_CHARS: usize = 80;
+use kinds::{ValueKind, close_to, expected, quoted};
 
-pub(super) fn parse<T: DeserializeOwned>(directory: &Path, name: &str, text: &str) -> Result<T, Fault> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let shown = directory.join(name).display().to_string();
-    read::<UniqueKeys>(&shown, text)?;
-    read(&shown, text)
+/// What to do about a value of the wrong type.
+fn see_schema(file: &str) -> String {
+    let name = file.trim_end_matches(".json");
+    format!("`autonoe agent schema {name}` prints the JSON Schema of this file.")
 }
 
-fn read<T: DeserializeOwned>(shown: &str, text: &str) -> Result<T, Fault> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-        let path = json_path("", &error.path().to_string());
-        wrong(shown, text, &path, error.inner())
-    })?;
-    reader.end().map_err(|error| wrong(shown, text, "$", &error))?;
-    Ok(value)
+pub(super) struct ShapeReader<'a> {
+    schema: &'a Value,
+    pub(super) problems: Vec<Problem>,
+    pub(super) unread: Unread,
 }
 
-fn wrong(shown: &str, text: &str, path: &str, error: &serde_json::Error) -> Fault {
-    let position = format!("line {}, column {}", error.line(), error.column());
-    match error.classify() {
-        Category::Data => {
-            let inside = serde_json::from_str(text).ok().and_then(|value| inside(path, &value));
-            let message = match inside {
-                Some(ShapeProblem { path, message }) => format!("{shown}, {path}: {message}."),
-                None => format!("{shown}, {position}, {path}: {}.", bare(error)),
+impl<'a> ShapeReader<'a> {
+    pub(super) fn new(schema: &'a Value) -> Self {
+        Self { schema, problems: Vec::new(), unread: Unread::default() }
+    }
+
+    /// The value, as far as it fits.
+    pub(super) fn read(&mut self, file: &'static str, value: Value) -> Value {
+        let at = JsonLocation::root(file);
+        self.fit(&at, self.schema, value).unwrap_or_else(|| self.placeholder(self.schema))
+    }
+
+    /// The value, as far as it fits; `None` if nothing of it does.
+    fn fit(&mut self, at: &JsonLocation, schema: &'a Value, value: Value) -> Option<Value> {
+        let schema = self.resolve(schema);
+        if let Some(options) = options(schema, "anyOf") {
+            return self.fit_any(at, options, value);
+        }
+        if let Some(options) = options(schema, "oneOf") {
+            return match options.iter().all(|option| option.get("const").is_some()) {
+                true => self.fit_name(at, options, value),
+                false => self.fit_tagged(at, options, value),
             };
-            let hint = "`autonoe agent schema` prints the JSON Schemas of the files.";
-            CONFIGURATION_PARSE.fault(message).hint(hint)
         }
-        Category::Syntax | Category::Eof | Category::Io => {
-            let message = format!("{shown} is not JSON: {}, at {position}.", bare(error));
-            CONFIGURATION_PARSE.fault(message).hint("Check that position and the text just before it.")
+        let kinds = ValueKind::of_schema(schema);
+        match kinds.as_slice() {
+            [] => Some(value),
+            kinds if !kinds.iter().any(|kind| kind.fits(schema, &value)) => {
+                self.wrong(at, &value, &format!("it must be {}", expected(self.schema, schema)))
+            }
+            _ => Some(match value {
+                Value::Object(fields) => self.fit_object(at, schema, fields),
+                Value::Array(items) => self.fit_items(at, schema, items),
+                other => other,
+            }),
         }
     }
-}
 
-/// The error message without its position.
-fn bare(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.rsplit_once(" at line ").map_or(text.clone(), |(what, _)| what.to_owned())
-}
-
-/// An error inside of a buffered enum.
-struct ShapeProblem {
-    path: String,
-    message: String,
-}
-
-/// Parses a buffered value once more, to find the path of the error.
-fn inside(path: &str, file: &Value) -> Option<ShapeProblem> {
-    let names: Vec<&str> = path.strip_prefix("$.")?.split('.').collect();
-    match names.as_slice() {
-        ["completion"] => completion(path, file.get("completion")?),
-        ["steps", step, "prompt"] => prompt(path, file.get("steps")?.get(step)?.get("prompt")?),
-        ["steps", step, "check"] => check(path, file.get("steps")?.get(step)?.get("check")?),
-        _ => None,
+    /// A value that may have several types.
+    fn fit_any(&mut self, at: &JsonLocation, options: &'a [Value], value: Value) -> Option<Value> {
+        let options: Vec<&Value> = options.iter().map(|option| self.resolve(option)).collect();
+        let is_null = |option: &&Value| ValueKind::of_schema(option) == [ValueKind::Null];
+        if value.is_null() && options.iter().any(is_null) {
+            return Some(value);
+        }
+        let options: Vec<&Value> = options.into_iter().filter(|option| !is_null(option)).collect();
+        let has_first = |option: &Value| {
+            let first = required(option).next();
+            value.as_object().zip(first).is_none_or(|(fields, first)| fields.contains_key(first))
+        };
+        let fits = |option: &&&Value| {
+            let kinds = ValueKind::of_schema(option);
+            kinds.iter().any(|kind| kind.fits(option, &value)) && has_first(option)
+        };
+        match options.as_slice() {
+            [only] => self.fit(at, only, value),
+            options => match options.iter().find(fits) {
+                Some(option) => self.fit(at, option, value),
+                None => {
+                    let choices: Vec<String> =
+                        options.iter().map(|option| expected(self.schema, option)).collect();
+                    self.wrong(at, &value, &format!("it must be {}", choices.join(", or ")))
+                }
+            },
+        }
     }
-}
 
-fn completion(path: &str, value: &Value) -> Option<ShapeProblem> {
-    let conditions = value.get("conditions").and_then(Value::as_array);
-    if let Some(conditions) = conditions {
-        for (at, condition) in conditions.iter().enumerate() {
-            let path = format!("{path}.conditions[{at}]");
-            if let Some(found) = parse_error::<Completion>(&path, condition) {
-                return completion(&path, condition).or(Some(found));
+    /// One of several names.
+    fn fit_name(&mut self, at: &JsonLocation, options: &[Value], value: Value) -> Option<Value> {
+        let names: Vec<&str> = options.iter().filter_map(|option| option.get("const")?.as_str()).collect();
+        match value.as_str().map(|name| current_name(at, name, &names)) {
+            Some(name) if names.contains(&name) => Some(value),
+            _ => self.unknown_name(at, &names, &value),
+        }
+    }
+
+    /// An object whose `type` decides which fields it has.
+    fn fit_tagged(&mut self, at: &JsonLocation, options: &'a [Value], value: Value) -> Option<Value> {
+        let Value::Object(fields) = value else {
+            return self.wrong(at, &value, "it must be an object with a `type`");
+        };
+        let tag_of = |option: &'a Value| option.pointer("/properties/type/const").and_then(Value::as_str);
+        let names: Vec<&str> = options.iter().filter_map(tag_of).collect();
+        let Some(tag) = fields.get("type") else {
+            let misspelt = fields.keys().find(|name| close_to(name, &["type"]).is_some());
+            let at = misspelt.map_or_else(|| at.clone(), |name| at.key(name));
+            let remedy = format!("Write one of {}.", quoted(&names));
+            self.report(&at, Value::Null, "missing field `type`", remedy);
+            self.unread.insert(at);
+            return None;
+        };
+        let name = tag.as_str().map(|name| current_name(at, name, &names));
+        let Some(option) = options.iter().find(|option| name.is_some() && tag_of(option) == name) else {
+            let tag = tag.clone();
+            self.unread.insert(at.clone());
+            return self.unknown_name(&at.key("type"), &names, &tag);
+        };
+        Some(self.fit_object(at, option, fields))
+    }
+
+    fn fit_items(&mut self, at: &JsonLocation, schema: &'a Value, items: Vec<Value>) -> Value {
+        let Some(of_item) = schema.get("items") else { return Value::Array(items) };
+        let fitted = items.into_iter().enumerate().map(|(index, item)| {
+            self.fit(&at.item(index), of_item, item).unwrap_or_else(|| self.placeholder(of_item))
+        });
+        Value::Array(fitted.collect())
+    }
+
+    fn unknown_name(&mut self, at: &JsonLocation, names: &[&str], value: &Value) -> Option<Value> {
+        let remedy = match value.as_str().and_then(|text| close_to(text, names)) {
+            Some(name) => format!("Did you mean `{name}`?"),
+            None => "Write one of them.".to_owned(),
+        };
+        self.report(at, value.clone(), format!("it must be one of {}", quoted(names)), remedy);
+        self.unread.insert(at.clone());
+        None
+    }
+
+    fn wrong(&mut self, at: &JsonLocation, value: &Value, what: &str) -> Option<Value> {
+        // The value itself can be long, and JSON null is otherwise not shown.
+        let what = if value.is_null() { format!("{what}, not null") } else { what.to_owned() };
+        self.report(at, value.clone(), what, see_schema(at.file));
+        self.unread.insert(at.clone());
+        None
+    }
+
+    fn report(
+        &mut self,
+        at: &JsonLocation,
+        value: Value,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.problems.push(at.problem(CONFIGURATION_PARSE, value, what.into(), remedy.into()));
+    }
+
+    fn resolve(&self, schema: &'a Value) -> &'a Value {
+        let target = schema.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix('#'));
+        target.and_then(|pointer| self.schema.pointer(pointer)).unwrap_or(schema)
+    }
+
+    /// The simplest value that the schema allows, in place of one that does not fit.
+    fn placeholder(&self, schema: &'a Value) -> Value {
+        let schema = self.resolve(schema);
+        if let Some(name) = schema.get("const") {
+            return name.clone();
+        }
+        let first = options(schema, "anyOf").or_else(|| options(schema, "oneOf")).and_then(|all| all.first());
+        if let Some(first) = first {
+            return self.placeholder(first);
+        }
+        match ValueKind::of_schema(schema).first() {
+            None | Some(ValueKind::Null) => Value::Null,
+            Some(ValueKind::String) => Value::from(""),
+            Some(ValueKind::Integer | ValueKind::Number) => Value::from(1),
+            Some(ValueKind::Boolean) => Value::from(false),
+            Some(ValueKind::Array) => Value::Array(Vec::new()),
+            Some(ValueKind::Object) => {
+                let properties = schema.get("properties");
+                let fill = |name: &'a str| {
+                    let of_field = properties.and_then(|properties| properties.get(name));
+                    (name.to_owned(), of_field.map_or(Value::Null, |schema| self.placeholder(schema)))
+                };
+                Value::Object(required(schema).map(fill).collect())
             }
         }
     }
-    value.get("resource").and_then(|resource| parse_error::<Resource>(&format!("{path}.resource"), resource))
 }
 
-fn check(path: &str, value: &Value) -> Option<ShapeProblem> {
-    let transitions = ["onPass", "onFail"].into_iter();
-    let in_prompt = || value.get("prompt").and_then(|value| prompt(&format!("{path}.prompt"), value));
-    transitions
-        .filter_map(|name| transition(&format!("{path}.{name}"), value.get(name)?))
-        .next()
-        .or_else(in_prompt)
-}
-
-fn transition(path: &str, value: &Value) -> Option<ShapeProblem> {
-    let found = parse_error::<Transition>(path, value)?;
-    let retry = match value.get("retry") {
-        Some(Value::Object(_)) => parse_error::<RetryPolicy>(&format!("{path}.retry"), &value["retry"]),
-        Some(Value::Bool(_) | Value::Null) | None => None,
-        Some(other) => Some(ShapeProblem {
-            path: format!("{path}.retry"),
-            message: format!(
-                "found {}, expected true, false or an object with `maxRetries`, `onExhausted` and `fallbackStep`",
-                cut(other)
-            ),
-        }),
-    };
-    Some(retry.unwrap_or(found))
-}
-
-fn prompt(path: &str, value: &Value) -> Option<ShapeProblem> {
-    match value {
-        Value::String(_) => None,
-        Value::Object(fields) if fields.contains_key("path") => parse_error::<PromptFile>(path, value),
-        Value::Object(fields) if fields.contains_key("c1") => parse_error::<C3lPrompt>(path, value),
-        other => Some(ShapeProblem {
-            path: path.to_owned(),
-            message: format!(
-                "found {}, expected a path, an object with `path`, or one with `c1`, `c2` and `c3`",
-                cut(other)
-            ),
-        }),
+/// The name of today for an earlier one, which only conditions have.
+fn current_name<'n>(at: &JsonLocation, name: &'n str, names: &[&str]) -> &'n str {
+    match at.is_within(&JsonLocation::agent("completion")) {
+        true => crate::definition::current_name(name, names),
+        false => name,
     }
 }
 
-/// A value as JSON, cut to [`MAX_FOUND_CHARS`].
-fn cut(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(MAX_FOUND_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+fn options<'a>(schema: &'a Value, word: &str) -> Option<&'a [Value]> {
+    schema.get(word)?.as_array().map(Vec::as_slice)
 }
 
-fn parse_error<T: DeserializeOwned>(path: &str, value: &Value) -> Option<ShapeProblem> {
-    let error = serde_path_to_error::deserialize::<_, T>(value).err()?;
-    Some(ShapeProblem { path: json_path(path, &error.path().to_string()), message: bare(error.inner()) })
-}
-
-/// Appends a path as serde writes it to a JSON path.
-fn json_path(base: &str, path: &str) -> String {
-    let base = if base.is_empty() { "$" } else { base };
-    match path {
-        "." => base.to_owned(),
-        path if path.starts_with('[') => format!("{base}{path}"),
-        path => format!("{base}.{path}"),
-    }
-}
-
-/// Any JSON without duplicate fields. Of a step that is defined twice, serde would silently keep the last one.
-struct UniqueKeys;
-
-impl<'de> serde::Deserialize<'de> for UniqueKeys {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
-    }
-}
-
-impl<'de> Visitor<'de> for UniqueKeys {
-    type Value = Self;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self, A::Error> {
-        let mut names = HashSet::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if names.contains(&name) {
-                let message = format!("duplicate field `{name}`");
-                return Err(serde::de::Error::custom(message));
-            }
-            map.next_value::<Self>()?;
-            names.insert(name);
-        }
-        Ok(self)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
-        while items.next_element::<Self>()?.is_some() {}
-        Ok(self)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(self)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(self)
-    }
+fn required(schema: &Value) -> impl Iterator<Item = &str> {
+    schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }

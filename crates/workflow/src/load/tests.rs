@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT, find, list, load};
+use super::{FILES_LIMIT, JSON_BYTES_LIMIT, PROMPT_BYTES_LIMIT, find, list};
 use crate::faults::{
     CONFIGURATION_NOT_FOUND, CONFIGURATION_PARSE, CONFIGURATION_VALIDATION, ErrorClass, PROMPT_PARSE,
 };
+use crate::inspect::load;
 
 const AGENT: &str = r#"{ "version": "1.0.0", "name": "fix", "description": "Fixes." }"#;
 const STEPS: &str =
@@ -73,9 +74,9 @@ fn an_agent_with_a_missing_file_is_not_found() {
 fn malformed_json_is_reported_with_its_position() {
     let (_agents, fix) = agents();
     write(&fix, "agent.json", "{\n  \"version\": \"1.0.0\",\n  \"name\" \"fix\"\n}");
-    assert_fault(&fix, CONFIGURATION_PARSE, &["agent.json is not JSON", "line 3, column 10"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["agent.json, line 3: it is not JSON", "column 10"]);
     write(&fix, "agent.json", "{");
-    assert_fault(&fix, CONFIGURATION_PARSE, &["is not JSON", "EOF"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["it is not JSON", "EOF"]);
     write(&fix, "agent.json", format!("{AGENT} x"));
     assert_fault(&fix, CONFIGURATION_PARSE, &["is not JSON", "trailing"]);
 }
@@ -85,38 +86,44 @@ fn a_value_of_the_wrong_shape_is_reported_with_its_path_and_the_expected_value()
     let step =
         |step: &str| format!(r#"{{ "version": "1.0.0", "entryStep": "fix", "steps": {{ "fix": {step} }} }}"#);
     for (text, words) in [
-        (step(r#"{ "prompt": 1 }"#), vec!["$.steps.fix.prompt", "found 1", "`c1`"]),
+        (
+            step(r#"{ "prompt": 1 }"#),
+            vec!["$.steps.fix.prompt (1)", "a string, or an object with `path`, or", "`c1`, `c2` and `c3`"],
+        ),
         (
             step(r#"{ "prompt": { "path": "a", "falback": "b" } }"#),
-            vec!["$.steps.fix.prompt", "unknown field `falback`"],
+            vec!["$.steps.fix.prompt.falback", "unknown field `falback`", "Did you mean `fallback`?"],
         ),
         (step(r#"{ "prompt": { "c1": "a", "c2": "b" } }"#), vec!["$.steps.fix.prompt", "missing field `c3`"]),
-        (step(r#"{ "promt": "a" }"#), vec!["$.steps.fix.promt", "unknown field `promt`", "`prompt`"]),
+        (
+            step(r#"{ "promt": "a" }"#),
+            vec!["$.steps.fix.promt", "unknown field `promt`", "Did you mean `prompt`?"],
+        ),
         (
             step(r#"{ "check": { "type": "keyword", "keywords": ["a"], "onFail": { "retry": 3 } } }"#),
-            vec!["$.steps.fix.check.onFail.retry:", "found 3", "`maxRetries`"],
+            vec!["$.steps.fix.check.onFail.retry (3):", "true or false", "`maxRetries`"],
         ),
         (
             step(
                 r#"{ "check": { "type": "keyword", "keywords": ["a"], "onFail": { "retry": { "maxRetries": "x" } } } }"#,
             ),
-            vec!["$.steps.fix.check.onFail.retry.maxRetries:", "\"x\"", "u32"],
+            vec!["$.steps.fix.check.onFail.retry.maxRetries (\"x\"):", "a whole number from 0 to 1000"],
         ),
         (
             step(r#"{ "check": { "type": "keyword", "keywords": ["a"], "onPass": { "nxt": "a" } } }"#),
-            vec!["$.steps.fix.check.onPass", "unknown field `nxt`"],
+            vec!["$.steps.fix.check.onPass.nxt", "unknown field `nxt`", "`next`"],
         ),
         (
             step(r#"{ "check": { "type": "oracle" } }"#),
-            vec!["$.steps.fix.check", "unknown variant `oracle`", "`keyword`"],
+            vec!["$.steps.fix.check.type (\"oracle\")", "one of `prompt`, `action`, `keyword`"],
         ),
         (
             step(r#"{ "check": { "type": "prompt", "prompt": 7 } }"#),
-            vec!["$.steps.fix.check.prompt", "found 7"],
+            vec!["$.steps.fix.check.prompt (7)", "a string"],
         ),
         (
             step(r#"{ "type": "sub" }"#),
-            vec!["$.steps.fix.type", "unknown variant `sub`", "`subStep`", "line 1"],
+            vec!["line 1, $.steps.fix.type (\"sub\")", "one of `normal`, `gateway`, `subStep`"],
         ),
     ] {
         let (_agents, fix) = agents();
@@ -149,7 +156,7 @@ fn a_part_of_a_composite_is_reported_with_its_index() {
 fn a_step_that_is_defined_twice_is_an_error() {
     let (_agents, fix) = agents();
     write(&fix, "steps.json", STEPS.replace("} } }", "}, \"fix\": { \"prompt\": \"b.md\" } } }"));
-    assert_fault(&fix, CONFIGURATION_PARSE, &["$.steps", "duplicate field `fix`", "line 1"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["line 1, $.steps.fix: duplicate field `fix`"]);
 }
 
 #[test]
@@ -195,7 +202,7 @@ fn no_symbolic_link_is_followed() {
     let secret = agents.path().join("secret");
     fs::write(&secret, "x").unwrap();
     std::os::unix::fs::symlink(&secret, fix.join("prompts/secret.md")).unwrap();
-    assert_fault(&fix, CONFIGURATION_PARSE, &["prompts/secret.md is a symbolic link"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["prompts/secret.md: it is a symbolic link"]);
     fs::remove_file(fix.join("prompts/secret.md")).unwrap();
     let link = agents.path().join("link");
     std::os::unix::fs::symlink(&fix, &link).unwrap();
@@ -207,7 +214,7 @@ fn no_symbolic_link_is_followed() {
 fn special_files_are_not_opened() {
     let (_agents, fix) = agents();
     let _socket = std::os::unix::net::UnixListener::bind(fix.join("socket")).unwrap();
-    assert_fault(&fix, CONFIGURATION_PARSE, &["socket is neither a file nor a directory"]);
+    assert_fault(&fix, CONFIGURATION_PARSE, &["socket: it is neither a file nor a directory"]);
 }
 
 #[test]

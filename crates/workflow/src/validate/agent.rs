@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
 use crate::definition::AgentDefinition;
 use crate::names;
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::prompt_variables::RUNTIME_NAMES;
 
 /// The highest `maxIterations` and `stepLoopLimit`.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
 use super::targets::{missing, target};
 use crate::definition::{AgentDefinition, Branch, Step, StepKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(
     at: &JsonLocation,
@@ -17,7 +17,9 @@ pub(super) fn check(
 ) {
     let Some(branch) = &step.branch else { return };
     let at_branch = at.key("branch");
-    if step.kind != StepKind::Gateway {
+    if step.kind != StepKind::Gateway && result.unread.covers(&at.key("type")) {
+        // The type is reported already.
+    } else if step.kind != StepKind::Gateway {
         let what = "only a gateway can branch";
         result.error(&at_branch, Value::Null, what, "Set the step's `type` to gateway, or use `next`.");
     } else if let Some(next) = &step.next {
@@ -57,6 +59,10 @@ fn answer(
     branch: &Branch,
     result: &mut ValidationResult,
 ) {
+    let source = JsonLocation::step(branch.from.as_deref().unwrap_or(id));
+    if ["prompt", "output"].iter().any(|field| result.unread.covers(&source.key(field))) {
+        return;
+    }
     let output = match branch.from.as_deref() {
         None if step.prompt.is_none() => {
             let what = "the gateway branches on its own answer, but has no prompt";

@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
 use super::schemas;
 use super::steps::{keywords, time_limit};
-use crate::definition::{AgentDefinition, Completion, Resource};
+use crate::definition::{AgentDefinition, Completion, Resource, STEPS_FILE};
 use crate::graph;
 use crate::names;
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     condition(&JsonLocation::agent("completion"), definition, &definition.agent.completion, result);
@@ -23,7 +23,9 @@ fn condition(
         Completion::IterationBudget { max_iterations } => {
             let at = at.key("maxIterations");
             budget(&at, *max_iterations, result);
-            if *max_iterations > definition.agent.max_iterations {
+            if *max_iterations > definition.agent.max_iterations
+                && !result.unread.covers(&JsonLocation::agent("maxIterations"))
+            {
                 let most = definition.agent.max_iterations;
                 let what = format!("the agent ends after {most} iterations, before this condition can hold");
                 let remedy = "Lower it, or raise `maxIterations` of the agent.";
@@ -34,7 +36,8 @@ fn condition(
         Completion::KeywordSignal { keywords: words } => keywords(&at.key("keywords"), words, result),
         Completion::StructuredSignal { schema, signal_type, required_fields } => {
             let (schema, signal_type) = (schema.as_ref(), signal_type.as_deref());
-            if schema.is_none() && signal_type.is_none() && required_fields.is_empty() {
+            let is_empty = schema.is_none() && signal_type.is_none() && required_fields.is_empty();
+            if is_empty && !result.unread.touches(at) {
                 let what = "it has no requirements, so any answer would match";
                 result.error(
                     at,
@@ -91,6 +94,9 @@ fn budget(at: &JsonLocation, count: u32, result: &mut ValidationResult) {
 
 /// At least one step must return a structured answer.
 fn answered(at: &JsonLocation, definition: &AgentDefinition, result: &mut ValidationResult) {
+    if result.unread.touches(&JsonLocation::root(STEPS_FILE)) {
+        return;
+    }
     let reachable = graph::reachable(definition);
     let answers = |id: &String| definition.step(id).is_some_and(|step| step.output.is_some());
     if !reachable.iter().any(answers) {
@@ -129,7 +135,7 @@ fn custom(at: &JsonLocation, definition: &AgentDefinition, program: &str, result
         let what = "it is not a path inside the agent's directory";
         let remedy = "Use a relative path such as bin/done, without `..`.";
         result.error(at, program, what, remedy);
-    } else if !definition.files.contains_key(program) {
+    } else if !definition.files.contains_key(program) && !result.unread.has_file(program) {
         let what = "there is no such text file in the agent's directory";
         result.error(at, program, what, "Add the program as a script of at most 1 MiB.");
     }

@@ -4,14 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
-use crate::definition::{AgentDefinition, Completion, CompositeMode};
+use crate::definition::{AgentDefinition, Completion, CompositeMode, STEPS_FILE};
 use crate::graph::{self, Edge, EdgeKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
+    // A transition that could not be read, or whose target is misspelt, may lead anywhere.
+    if result.has_missing_target || result.unread.touches(&JsonLocation::root(STEPS_FILE)) {
+        return;
+    }
     let edges = graph::edges(definition);
     unreachable(definition, result);
     answered_before(definition, &edges, result);
+    if result.unread.touches(&JsonLocation::agent("completion")) {
+        return;
+    }
     if needs_the_end(&definition.agent.completion) {
         no_exit(definition, &edges, result);
     } else {

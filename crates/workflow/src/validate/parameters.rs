@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, AgentParameter, ParameterKind, Validation};
 use crate::names;
 use crate::parameters::{full_match, problem_with};
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::prompt_variables::RUNTIME_NAMES;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
@@ -17,6 +17,9 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         } else if RUNTIME_NAMES.contains(&name.as_str()) {
             let what = "the name is reserved for a variable of the run";
             result.error(&at, name.as_str(), what, "Rename the parameter.");
+        }
+        if result.unread.covers(&at.key("type")) {
+            continue;
         }
         if let Some(validation) = &parameter.validation {
             rules(&at.key("validation"), parameter.kind, validation, result);

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, Completion, PROMPTS_DIR, PromptRef, Resource, Step, StepCheck};
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::prompt::{SYSTEM_PROMPT, checked_paths_of, paths_of};
 use crate::prompt_variables::RUNTIME_NAMES;
 use crate::template;
@@ -18,7 +18,7 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         if let Some(prompt) = &step.prompt {
             let at = at.key("prompt");
             if let Some(file) = file(&at, definition, prompt, result) {
-                variables(&at, definition, Some(step), &file, result);
+                variables(&at, definition, Some((id, step)), &file, result);
                 if *id == definition.steps.entry_step {
                     too_early(&at, definition, &file, result);
                 }
@@ -27,7 +27,7 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         if let Some(StepCheck::Prompt { prompt, .. }) = &step.check {
             let at = at.key("check").key("prompt");
             if let Some(file) = file(&at, definition, prompt, result) {
-                variables(&at, definition, Some(step), &file, result);
+                variables(&at, definition, Some((id, step)), &file, result);
             }
         }
     }
@@ -62,6 +62,9 @@ fn file(
         }
     };
     let files: Vec<String> = paths.iter().map(|path| format!("{PROMPTS_DIR}/{path}")).collect();
+    if files.iter().any(|file| result.unread.has_file(file)) {
+        return None;
+    }
     let Some(file) = files.iter().find(|file| definition.files.contains_key(*file)) else {
         let what = match files.as_slice() {
             [file] => format!("there is no {file}"),
@@ -94,7 +97,7 @@ fn fallback(prompt: &PromptRef) -> Option<&str> {
 fn variables(
     at: &JsonLocation,
     definition: &AgentDefinition,
-    step: Option<&Step>,
+    step: Option<(&str, &Step)>,
     file: &str,
     result: &mut ValidationResult,
 ) {
@@ -106,11 +109,14 @@ fn variables(
         }
     };
     for name in template.variables() {
-        let is_input = step.is_some_and(|step| step.inputs.contains_key(&name));
+        let is_input = step.is_some_and(|(_, step)| step.inputs.contains_key(&name));
         if name == "input_text" && !definition.agent.stdin {
             let what = format!("{file} uses {{uv-{name}}}, but the agent does not read standard input");
             result.warning(at, name, what, "Set `stdin` of agent.json to true.");
-        } else if !is_input && !is_declared(definition, &name) {
+        } else if !is_input
+            && !is_declared(definition, &name)
+            && !may_be_declared(step.map(|(id, _)| id), result)
+        {
             let what = format!("{file} uses {{uv-{name}}}, which is not defined");
             let remedy = format!(
                 "Add {name} to `parameters` or `environment` of agent.json or to the step's `inputs`, or remove it from the prompt."
@@ -141,7 +147,7 @@ fn issues(
         Completion::ExternalState { resource: Resource::GithubIssue { issue, repository }, .. } => {
             for (field, text) in [("issue", issue), ("repository", repository)] {
                 for name in placeholders(text) {
-                    if !is_declared(definition, &name) {
+                    if !is_declared(definition, &name) && !may_be_declared(None, result) {
                         let what = format!("it uses {{uv-{name}}}, which is not defined");
                         let remedy = format!("Add {name} to `parameters` or `environment`.");
                         result.error(&at.key("resource").key(field), text.as_str(), what, remedy);
@@ -169,6 +175,14 @@ fn is_declared(definition: &AgentDefinition, name: &str) -> bool {
     agent.parameters.contains_key(name)
         || agent.environment.iter().any(|variable| variable == name)
         || RUNTIME_NAMES.contains(&name)
+}
+
+/// Whether the declaration may be in a part of the files that could not be read.
+fn may_be_declared(step: Option<&str>, result: &ValidationResult) -> bool {
+    let unread = &result.unread;
+    let of_agent = ["parameters", "environment"].map(JsonLocation::agent);
+    of_agent.iter().any(|field| unread.covers(field))
+        || step.is_some_and(|id| unread.touches(&JsonLocation::step(id).key("inputs")))
 }
 
 /// The variables of a text; empty if it is malformed, which is reported as a problem of its own.

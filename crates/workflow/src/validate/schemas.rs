@@ -3,7 +3,7 @@
 use jsonschema::{Retrieve, Uri};
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
+use crate::problem::{JsonLocation, ValidationResult};
 
 /// The most characters of a schema error.
 const MAX_WHY_CHARS: usize = 200;
@@ -19,20 +19,21 @@ impl Retrieve for NoRetrieval {
 
 pub(super) fn check(at: &JsonLocation, schema: &Value, result: &mut ValidationResult) {
     let remedy = "Write a JSON Schema such as {\"type\": \"object\", \"properties\": {…}}, with `$ref` only to itself.";
+    if let Some(problem) = schema_problem(schema) {
+        let value = if schema.is_object() { Value::Null } else { schema.clone() };
+        result.error(at, value, format!("it is not a valid JSON Schema: {problem}"), remedy);
+    }
+}
+
+/// Why this is not a JSON Schema, or not one that stands by itself.
+pub(crate) fn schema_problem(schema: &Value) -> Option<String> {
     if !schema.is_object() {
-        return result.error(
-            at,
-            schema.clone(),
-            "it is not a valid JSON Schema: it must be an object",
-            remedy,
-        );
+        return Some("it must be an object".to_owned());
     }
-    if let Err(error) = jsonschema::options().with_retriever(NoRetrieval).build(schema) {
-        let why: String = error.to_string().chars().take(MAX_WHY_CHARS).collect();
-        let position = match error.instance_path().to_string() {
-            position if position.is_empty() => position,
-            position => format!(", at {position}"),
-        };
-        result.error(at, Value::Null, format!("it is not a valid JSON Schema: {why}{position}"), remedy);
-    }
+    let error = jsonschema::options().with_retriever(NoRetrieval).build(schema).err()?;
+    let why: String = error.to_string().chars().take(MAX_WHY_CHARS).collect();
+    Some(match error.instance_path().to_string() {
+        position if position.is_empty() => why,
+        position => format!("{why}, at {position}"),
+    })
 }

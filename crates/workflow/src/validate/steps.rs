@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
 use super::targets::missing;
 use super::{branches, schemas, sub_steps, transitions};
-use crate::definition::{AgentDefinition, ProjectAccess, Step, StepCheck, StepKind};
+use crate::definition::{
+    ActionCommand, AgentDefinition, CommandParameter, ParameterKind, ProjectAccess, Step, StepCheck, StepKind,
+};
 use crate::names;
+use crate::problem::{JsonLocation, ValidationResult};
 use crate::prompt_variables::RUNTIME_NAMES;
 
 /// The highest time limit of a command or a program, in seconds.
@@ -24,11 +26,11 @@ pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult)
         }
         kind(&at, step, result);
         access(&at, definition, step, result);
-        actions(&at, step, result);
+        actions(&at, definition, step, result);
         inputs(&at, definition, step, result);
         if let Some(schema) = &step.output {
             schemas::check(&at.key("output"), schema, result);
-            if step.prompt.is_none() {
+            if step.prompt.is_none() && !result.unread.covers(&at.key("prompt")) {
                 let what = "the step has no prompt, so it cannot return an answer";
                 result.error(&at.key("output"), Value::Null, what, "Add a prompt, or remove `output`.");
             }
@@ -59,11 +61,12 @@ fn kind(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
         StepKind::SubStep => true,
         StepKind::Gateway => false,
     };
-    if needs_prompt && step.prompt.is_none() {
+    if needs_prompt && step.prompt.is_none() && !result.unread.touches(&at.key("subSteps")) {
         let remedy = "Add a `prompt`, or `subSteps` that have one.";
         result.error(&at.key("prompt"), Value::Null, "the step has no prompt", remedy);
     }
-    if step.kind == StepKind::Gateway && step.branch.is_none() {
+    let is_unread = ["branch", "check"].iter().any(|field| result.unread.touches(&at.key(field)));
+    if step.kind == StepKind::Gateway && step.branch.is_none() && !is_unread {
         let ends = step.check.as_ref().map(|check| (check.on_pass().is_some(), check.on_fail().is_some()));
         if ends != Some((true, true)) {
             let remedy = "Add a `branch`, or a `check` with `onPass` and `onFail`.";
@@ -79,7 +82,7 @@ fn access(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: 
     }
 }
 
-fn actions(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
+fn actions(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: &mut ValidationResult) {
     let mut names = BTreeSet::new();
     for (number, action) in step.actions.iter().enumerate() {
         let at = at.key("actions").item(number);
@@ -89,10 +92,42 @@ fn actions(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
             let what = "another action of the step has the same name";
             result.error(&at.key("type"), action.kind.as_str(), what, "Rename one of them.");
         }
-        if action.command.trim().is_empty() {
-            result.error(&at.key("command"), action.command.as_str(), "there is no command", "Write one.");
-        }
+        command(&at.key("command"), definition, &action.command, result);
         time_limit(&at.key("timeLimit"), action.time_limit, result);
+    }
+}
+
+/// A command of a parameter must have a value in every run.
+fn command(
+    at: &JsonLocation,
+    definition: &AgentDefinition,
+    command: &ActionCommand,
+    result: &mut ValidationResult,
+) {
+    let name = match command {
+        ActionCommand::Text(text) if text.trim().is_empty() => {
+            return result.error(at, text.as_str(), "there is no command", "Write one.");
+        }
+        ActionCommand::Text(_) => return,
+        ActionCommand::Parameter(CommandParameter { parameter }) => parameter.as_str(),
+    };
+    let at = at.key("parameter");
+    let declared = JsonLocation::agent("parameters").key(name);
+    match definition.agent.parameters.get(name) {
+        _ if result.unread.touches(&declared) => {}
+        None => {
+            let remedy = "Add it to `parameters` of agent.json, or write the command itself.";
+            result.error(&at, name, "there is no parameter with this name", remedy);
+        }
+        Some(parameter) if parameter.kind != ParameterKind::String => {
+            let what = "the value of this parameter is not a string, so it cannot be a command";
+            result.error(&at, name, what, "Use a parameter of the type string.");
+        }
+        Some(parameter) if !parameter.required && parameter.default.is_none() => {
+            let what = "this parameter may have no value, so there may be no command";
+            result.error(&at, name, what, "Make it required, or give it a default.");
+        }
+        Some(_) => {}
     }
 }
 
@@ -129,6 +164,7 @@ fn inputs(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: 
                 let remedy = "Write the step and the field, such as plan.summary, or the step alone.";
                 result.error(&at, input.from.as_str(), "the field name is empty", remedy);
             }
+            Some(_) if result.unread.covers(&JsonLocation::step(from).key("output")) => {}
             Some(step) if field.is_some() && step.output.is_none() => {
                 let what = format!("the step {from} has no `output`, so its answer has no fields");
                 let remedy = format!("Add an `output` to {from}, or write {from} alone for its response.");
@@ -139,9 +175,11 @@ fn inputs(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: 
     }
 }
 
-fn check_of_step(at: &JsonLocation, step: &Step, result: &mut ValidationResult) {
-    let at = at.key("check");
+fn check_of_step(at_step: &JsonLocation, step: &Step, result: &mut ValidationResult) {
+    let at = at_step.key("check");
+    let has_all_actions = !result.unread.touches(&at_step.key("actions"));
     match &step.check {
+        Some(StepCheck::Action { .. }) if !has_all_actions => {}
         Some(StepCheck::Action { action, .. }) if !step.actions.iter().any(|found| found.kind == *action) => {
             let names: Vec<&str> = step.actions.iter().map(|action| action.kind.as_str()).collect();
             let remedy = match names.as_slice() {
@@ -154,7 +192,9 @@ fn check_of_step(at: &JsonLocation, step: &Step, result: &mut ValidationResult) 
         }
         Some(StepCheck::Keyword { keywords: words, .. }) => {
             keywords(&at.key("keywords"), words, result);
-            if step.prompt.is_none() && step.sub_steps.is_empty() {
+            let is_unread =
+                ["prompt", "subSteps"].iter().any(|field| result.unread.touches(&at_step.key(field)));
+            if step.prompt.is_none() && step.sub_steps.is_empty() && !is_unread {
                 let what = "the step has no prompt, so there is no response to search";
                 result.error(&at, "keyword", what, "Add a prompt, or use another check.");
             }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
 use super::targets::missing;
-use crate::definition::{AgentDefinition, Step, StepKind};
+use crate::definition::{AgentDefinition, STEPS_FILE, Step, StepKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 pub(super) fn check(
     at: &JsonLocation,
@@ -38,6 +38,7 @@ fn parent(at: &JsonLocation, definition: &AgentDefinition, step: &Step, result: 
                     result.error(&at, sub.as_str(), "it is listed twice", "Remove one of them.");
                 }
             }
+            Some(_) if result.unread.covers(&JsonLocation::step(sub).key("type")) => {}
             Some(StepKind::Normal | StepKind::Gateway) => {
                 let what = "this step is not a sub-step";
                 result.error(
@@ -67,6 +68,8 @@ fn part(
         .collect();
     match parents.as_slice() {
         [_] => {}
+        // The list with it may not have been read.
+        [] if result.unread.touches(&JsonLocation::root(STEPS_FILE)) => {}
         [] => {
             let what = "no step lists it in `subSteps`";
             result.error(

@@ -1,7 +1,7 @@
 //! The target steps of transitions.
 
-use super::problem::{JsonLocation, ValidationResult};
 use crate::definition::{AgentDefinition, StepKind};
+use crate::problem::{JsonLocation, ValidationResult};
 
 /// Reports a target that does not exist or is a sub-step.
 pub(super) fn target(
@@ -26,6 +26,10 @@ pub(super) fn missing(
     name: &str,
     result: &mut ValidationResult,
 ) {
+    if result.unread.covers(&JsonLocation::steps("steps")) {
+        return;
+    }
+    result.has_missing_target = true;
     let names: Vec<&str> = definition.steps.steps.keys().map(String::as_str).collect();
     let remedy = match names.as_slice() {
         [] => "Add it to `steps`, which is empty.".to_owned(),

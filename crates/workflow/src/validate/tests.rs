@@ -9,9 +9,10 @@ mod transitions;
 
 use serde_json::{Value, json};
 
-use super::{Problem, ValidatedDefinition, ValidationResult, validate};
+use super::{ValidatedDefinition, validate};
 use crate::definition::AgentDefinition;
 use crate::faults::CONFIGURATION_VALIDATION;
+use crate::problem::{Problem, ValidationResult};
 use crate::samples::{good, patched};
 
 /// Patches for `agent.json` and `steps.json`, and the file, the path and a part of the message of the expected problem.

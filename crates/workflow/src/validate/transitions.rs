@@ -3,11 +3,11 @@
 use autonoe_notify::WebhookAddress;
 use serde_json::Value;
 
-use super::problem::{JsonLocation, ValidationResult};
 use super::targets::target;
 use crate::definition::{
     AgentDefinition, Escalation, Notification, OnExhausted, RetryPolicy, Step, Transition,
 };
+use crate::problem::{JsonLocation, ValidationResult};
 
 /// The highest `maxRetries`.
 pub const RETRIES_LIMIT: u32 = 1_000;
@@ -51,6 +51,7 @@ fn transition(
     let choices = [to.complete, to.next.is_some(), policy.is_some()];
     let remedy = "Write one of `complete`, `next` and `retry`.";
     match choices.into_iter().filter(|chosen| *chosen).count() {
+        0 if result.unread.touches(at) => {}
         0 if to.retry.is_none() => result.error(at, Value::Null, "it has no target", remedy),
         0 | 1 => {}
         _ => result.error(at, Value::Null, "it has more than one target", remedy),

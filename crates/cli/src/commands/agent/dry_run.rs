@@ -19,6 +19,9 @@ pub fn as_text(agent: &CreatedAgent, steps: &[StepPreview]) -> String {
         if let Some(check) = &step.check {
             text.push_str(&format_prompt("check", check));
         }
+        for (name, command) in &step.actions {
+            text.push_str(&format!("[then runs {name}: {command}]\n"));
+        }
         for (why, to) in &step.transitions {
             let when = if why.is_empty() { String::new() } else { format!(" ({why})") };
             text.push_str(&format!("-> {to}{when}\n"));

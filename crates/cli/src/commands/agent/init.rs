@@ -82,7 +82,7 @@ pub fn cmd_init(args: &AgentInitArgs, environment: &Environment) -> Result<u8, F
 }
 
 /// Writes a new file. A repository may have links in place of its directories, which are not followed.
-fn write(project: &Project, file: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write(project: &Project, file: &Path, text: &str) -> io::Result<()> {
     let below = file.strip_prefix(project.root()).map_err(io::Error::other)?;
     let directory = UntrustedDir::open(project.root())?
         .create_missing(below.parent().unwrap_or(Path::new("")), Visibility::Everyone)?;

@@ -2,7 +2,7 @@
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
-use autonoe_workflow::{criteria, list, load, validate};
+use autonoe_workflow::{Inspection, criteria, inspect, list};
 use clap::Args;
 use serde_json::json;
 
@@ -28,9 +28,8 @@ pub fn cmd_list(args: &AgentListArgs, environment: &Environment) -> Result<u8, F
     let mut rows = Vec::new();
     for directory in list(&agents_directory(&project))? {
         let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        rows.push(match load(&directory) {
-            Ok(definition) => {
-                let result = validate(&definition);
+        rows.push(match inspect(&directory) {
+            Ok(Inspection { definition: Some(definition), result }) => {
                 let state = match result.errors.len() {
                     0 => "ready".to_owned(),
                     count => format!("{count} error(s)"),
@@ -38,6 +37,11 @@ pub fn cmd_list(args: &AgentListArgs, environment: &Environment) -> Result<u8, F
                 let done = criteria(&definition.agent.completion);
                 let steps = definition.steps.steps.len();
                 (name, steps, done, state, definition.agent.description)
+            }
+            Ok(Inspection { definition: None, result }) => {
+                let first = result.errors.first().map(ToString::to_string).unwrap_or_default();
+                let state = format!("{} error(s)", result.errors.len());
+                (name, 0, String::new(), state, first)
             }
             Err(fault) => (name, 0, String::new(), "cannot be read".to_owned(), fault.message),
         });

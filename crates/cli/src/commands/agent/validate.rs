@@ -4,7 +4,7 @@ use std::path::Path;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
-use autonoe_workflow::{ValidationResult, find, list, load, validate};
+use autonoe_workflow::{ValidationResult, find, inspect, list};
 use clap::Args;
 use serde_json::json;
 
@@ -55,14 +55,14 @@ pub fn cmd_validate(args: &AgentValidateArgs, environment: &Environment) -> Resu
     let validate_one = |directory: &Path| ValidatedAgent {
         name: directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
         result: find(&agents, &directory.file_name().unwrap_or_default().to_string_lossy())
-            .and_then(|directory| load(&directory))
-            .map(|definition| validate(&definition)),
+            .and_then(|directory| inspect(&directory))
+            .map(|inspection| inspection.result),
     };
     let validated: Vec<ValidatedAgent> =
         directories.iter().map(|directory| validate_one(directory)).collect();
     match args.json {
         true => present::print_json(&as_json(&validated)),
-        false => present::print(&as_text(&validated)),
+        false => present::print_tagged(&as_text(&validated)),
     }
     Ok(if validated.iter().all(ValidatedAgent::is_valid) { exit::DONE } else { exit::USAGE })
 }

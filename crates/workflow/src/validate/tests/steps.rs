@@ -69,6 +69,24 @@ fn problems_of_a_step_are_reported() {
         ),
         row(
             "build",
+            json!({ "actions": [{ "type": "test", "command": { "parameter": "tests" } }] }),
+            "$.steps.build.actions[0].command.parameter",
+            "no parameter with this name",
+        ),
+        row(
+            "build",
+            json!({ "actions": [{ "type": "test", "command": { "parameter": "issue" } }] }),
+            "$.steps.build.actions[0].command.parameter",
+            "not a string",
+        ),
+        row(
+            "build",
+            json!({ "actions": [{ "type": "test", "command": { "parameter": "label" } }] }),
+            "$.steps.build.actions[0].command.parameter",
+            "may have no value",
+        ),
+        row(
+            "build",
             json!({ "actions": [{ "type": "test", "command": "a", "timeLimit": 0 }] }),
             "$.steps.build.actions[0].timeLimit",
             "from 1 to 3600",
