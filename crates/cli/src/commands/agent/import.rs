@@ -77,7 +77,7 @@ pub fn cmd_import(args: &AgentImportArgs, environment: &Environment) -> Result<u
         .collect();
     match args.json {
         true => present::print_json(&format!("{:#}\n", as_json(&attempts, args.dry_run))),
-        false => present::print_tagged(&as_text(&attempts, args.dry_run)),
+        false => present::print(&as_text(&attempts, args.dry_run)),
     }
     Ok(if attempts.iter().all(|attempt| attempt.result.is_ok()) { exit::DONE } else { exit::USAGE })
 }

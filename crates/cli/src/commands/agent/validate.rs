@@ -62,7 +62,7 @@ pub fn cmd_validate(args: &AgentValidateArgs, environment: &Environment) -> Resu
         directories.iter().map(|directory| validate_one(directory)).collect();
     match args.json {
         true => present::print_json(&as_json(&validated)),
-        false => present::print_tagged(&as_text(&validated)),
+        false => present::print(&as_text(&validated)),
     }
     Ok(if validated.iter().all(ValidatedAgent::is_valid) { exit::DONE } else { exit::USAGE })
 }
