@@ -52,7 +52,7 @@ impl Importer<'_> {
                 json!({ "type": "composite", "mode": "any", "conditions": [{ "type": "stepMachine" }, condition] })
             }
         };
-        self.report.carry(PLACE, format!("{kind} is {}.", words(&condition)));
+        self.report.carry(PLACE, format!("{kind} is now {}.", words(&condition)));
         condition
     }
 
