@@ -50,7 +50,7 @@ fn makes_visible(exception: &str, ignored: &[&str], matcher: &Gitignore) -> bool
         let pattern = name(pattern.trim_start_matches('!'));
         alone.matched_path_or_any_parents(Path::new(&pattern), false).is_ignore()
     };
-    was_ignored(false) || was_ignored(true) || ignored.iter().any(|pattern| names_one(&pattern))
+    was_ignored(false) || was_ignored(true) || ignored.iter().any(names_one)
 }
 
 #[cfg(test)]

@@ -188,7 +188,7 @@ pub fn without_bubblewrap(project: &CliTestProject) -> PathBuf {
     fs::create_dir_all(&bin).expect("made");
     for program in [
         "bash", "sh", "cat", "ls", "git", "grep", "rm", "mv", "mkdir", "env", "seq", "sleep", "touch",
-        "xargs",
+        "xargs", "head", "cut", "wc",
     ] {
         symlink(format!("/usr/bin/{program}"), bin.join(program)).expect("linked");
     }
