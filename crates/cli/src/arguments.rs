@@ -11,20 +11,13 @@ use clap_complete::engine::ArgValueCandidates;
 
 use crate::backend_name::{BackendChoice, BackendWithModel};
 use crate::completion_candidates;
+use crate::project_args::ProjectArgs;
 
 /// Tokens; used when `--thinking` is given without a budget.
 const DEFAULT_THINKING: &str = "8192";
 
 /// Tokens; models reject smaller budgets.
 const MIN_THINKING: u32 = 1024;
-
-/// Project selection
-#[derive(Debug, Clone, Args)]
-pub struct ProjectArgs {
-    /// Project directory [default: the current directory]
-    #[arg(long, short = 'p', value_name = "DIR")]
-    pub project_dir: Option<PathBuf>,
-}
 
 /// Options of every command that runs agents
 #[derive(Debug, Clone, Args)]

@@ -7,10 +7,9 @@ use autonoe_store::{Project, StatusStore};
 use autonoe_workflow::list;
 use clap_complete::engine::CompletionCandidate;
 
-use crate::arguments::ProjectArgs;
 use crate::backend_name::ALL;
-use crate::commands::agent::agents_directory;
 use crate::environment::Environment;
+use crate::project_args::ProjectArgs;
 
 /// The newest sessions that are offered.
 const MAX_SESSIONS: usize = 50;
@@ -51,7 +50,7 @@ pub fn sessions() -> Vec<CompletionCandidate> {
 
 /// Names of declarative agents.
 pub fn declarative_agents() -> Vec<CompletionCandidate> {
-    let directories = project().and_then(|project| list(&agents_directory(&project))).unwrap_or_default();
+    let directories = project().and_then(|project| list(&project.agents_dir())).unwrap_or_default();
     directories
         .iter()
         .filter_map(|directory| Some(CompletionCandidate::new(directory.file_name()?)))

@@ -11,7 +11,7 @@ use autonoe_sandbox::Toolchain;
 use autonoe_store::{CrashPoint, CrashPointError, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
 
-use crate::arguments::ProjectArgs;
+use crate::project_args::ProjectArgs;
 use crate::search_path::WHOLE_PATH;
 
 /// The only variables passed to the commands of an agent. In a sandbox, the room replaces the home directory, the temporary directory

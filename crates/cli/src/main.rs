@@ -27,6 +27,7 @@ mod preflight;
 mod present;
 mod probe;
 mod programs;
+mod project_args;
 mod providers;
 mod recordings;
 mod resolve_backends;

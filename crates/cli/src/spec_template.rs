@@ -17,7 +17,8 @@ pub fn refuse_template(spec: &str) -> Result<(), Fault> {
         .hint("Replace its examples with what you want built."))
 }
 
-/// Whether nothing in it was written by a person, except for the title. Spaces, line breaks and removed parts do not matter.
+/// Whether nothing in it was written by a person, except for the title. Spaces, line breaks and removed parts do not matter. A title alone
+/// is the user's own.
 pub fn is_template(spec: &str) -> bool {
     let known = lines_of_templates();
     let written: Vec<&str> = spec.lines().filter(|line| !is_generated(line, spec)).flat_map(words).collect();
@@ -29,7 +30,7 @@ pub fn is_template(spec: &str) -> bool {
             None => return false,
         }
     }
-    true
+    !written.is_empty()
 }
 
 /// The title, what was found in the project, and the checks that run its own tests.

@@ -22,18 +22,21 @@ pub struct UnseenCommits {
     pub commits: Option<usize>,
     /// The last commit on which checks have passed.
     pub checked: Option<String>,
+    /// Those that are not on the user's branch, whether checks have seen them or not.
+    pub unlanded: Option<usize>,
     /// Whether `autonoe land --checked` has something to land.
     #[serde(skip)]
     is_checked_part_waiting: bool,
 }
 
 impl UnseenCommits {
-    /// `None` if the last run has none, or nothing is verified.
+    /// `None` if all commits of the last run have landed, and checks have seen them or nothing is verified.
     pub fn of_last_run(project: &Project, status: &ProjectStatus, environment: &Environment) -> Option<Self> {
         let verified = verified_commits(status);
         let RunTip { branch, commit } = HubLayout::in_state(project.state_dir()).runs().next()?;
+        let is_checked = verified.is_empty() || verified.contains(&commit);
         // The usual case needs no git.
-        if verified.is_empty() || verified.contains(&commit) {
+        if is_checked && last_commit(project.root()).as_ref() == Some(&commit) {
             return None;
         }
         let counted = runtime().and_then(|runtime| {
@@ -43,19 +46,38 @@ impl UnseenCommits {
             })
         });
         match counted {
-            Ok(CheckedPart { unseen: 0, .. }) => None,
-            Ok(CheckedPart { commit, unlanded, unseen }) => Some(Self {
+            Ok(CheckedPart { commit, unlanded, unseen }) if unseen > 0 && !is_checked => Some(Self {
                 branch,
                 commits: Some(unseen),
+                unlanded: Some(unlanded),
                 is_checked_part_waiting: commit.is_some() && unseen < unlanded,
                 checked: commit,
             }),
+            Ok(CheckedPart { commit, unlanded, .. }) => (unlanded > 0).then_some(Self {
+                branch,
+                commits: Some(0),
+                unlanded: Some(unlanded),
+                is_checked_part_waiting: true,
+                checked: commit,
+            }),
             // Whatever prevents it, the tip is not what was checked.
-            Err(_) => Some(Self { branch, commits: None, checked: None, is_checked_part_waiting: false }),
+            Err(_) => (!is_checked).then_some(Self {
+                branch,
+                commits: None,
+                unlanded: None,
+                checked: None,
+                is_checked_part_waiting: false,
+            }),
         }
     }
 
     pub fn sentence(&self) -> String {
+        if let (Some(0), Some(unlanded)) = (self.commits, self.unlanded) {
+            return format!(
+                "Branch {} has {unlanded} commit(s) that have not landed: `autonoe diff` shows them, `autonoe land` lands them",
+                self.branch
+            );
+        }
         let commits = self.commits.map_or_else(|| "commits".to_owned(), |count| format!("{count} commit(s)"));
         let checked = self.checked.as_ref().map(|commit| format!(" after {}", short(commit)));
         let advice = match self.is_checked_part_waiting {

@@ -84,6 +84,11 @@ impl Project {
         self.root.join(".autonoe")
     }
 
+    /// Where the project's declarative agents are.
+    pub fn agents_dir(&self) -> PathBuf {
+        self.autonoe_dir().join("agents")
+    }
+
     pub fn status_file(&self) -> PathBuf {
         self.autonoe_dir().join("status.json")
     }

@@ -16,6 +16,7 @@ mod host_effects;
 mod import;
 mod inspect;
 mod issue_error;
+mod json_location;
 mod lifecycle;
 mod load;
 mod names;

@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 use crate::definition::{AGENT_FILE, AgentDefinition, STEPS_FILE};
 use crate::faults::{CONFIGURATION_NOT_FOUND, CONFIGURATION_PARSE};
-use crate::problem::{JsonLocation, Problem};
+use crate::json_location::JsonLocation;
+use crate::problem::Problem;
 use crate::schema::{agent_schema, steps_schema};
 use crate::unread::Unread;
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::problem::JsonLocation;
+use crate::json_location::JsonLocation;
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Unread {

@@ -22,7 +22,8 @@ use autonoe_core::fault::Fault;
 use serde_json::Value;
 
 use crate::definition::AgentDefinition;
-use crate::problem::{self, JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::{self, ValidationResult};
 use crate::unread::Unread;
 
 /// The most steps of an agent.

@@ -65,7 +65,8 @@ impl LandingAttempt<'_> {
         }
         let deleted = self.succeed(DELETED, &[]).await?;
         let deleted: Vec<_> = deleted.split_terminator('\0').collect();
-        match changed.iter().find(|file| deleted.contains(&file.path.as_str())) {
+        // The commits may contain that very deletion.
+        match changed.iter().find(|file| !file.is_deletion() && deleted.contains(&file.path.as_str())) {
             Some(file) => {
                 Err(LandingRefusal::Files(format!("you have deleted {} and not committed that", file.path))
                     .into())

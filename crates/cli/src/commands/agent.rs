@@ -13,7 +13,6 @@ mod validate;
 use autonoe_core::fault::Fault;
 use clap::{Args, Subcommand};
 
-pub use self::definition::agents_directory;
 use crate::environment::Environment;
 
 /// Run, inspect and create declarative agents

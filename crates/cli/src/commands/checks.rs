@@ -10,10 +10,10 @@ use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present;
+use crate::project_args::ProjectArgs;
 
 /// List checks, and accept or reject those that need your decision
 ///

@@ -15,9 +15,9 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 
 /// Show what sessions have cost, over all projects of this user
 #[derive(Debug, Args)]

@@ -16,10 +16,10 @@ use autonoe_model::PriceList;
 use clap::Args;
 
 use self::packages::SystemPackages;
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present::{self, FindingMark};
 use crate::programs::find_program;
+use crate::project_args::ProjectArgs;
 use crate::system::runtime;
 
 /// Check your setup

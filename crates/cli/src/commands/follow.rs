@@ -11,11 +11,11 @@ use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_store::{LockStatus, Project, ProjectLock};
 use clap::Args;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present::{
     self, Console, EventLogReader, LineTimes, LoggedEvent, OutputFormat, Presenter, Verbosity, logged_runs,
 };
+use crate::project_args::ProjectArgs;
 use crate::stop::StopSignal;
 use crate::system::runtime;
 

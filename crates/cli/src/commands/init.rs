@@ -12,9 +12,9 @@ use autonoe_files::{UntrustedDir, Visibility};
 use clap::Args;
 use serde_json::json;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::spec_draft::{CheckNetwork, is_live, template};
 use crate::survey::{FoundLanguage, ProjectSurvey};
 use crate::write_fault::cannot_write;

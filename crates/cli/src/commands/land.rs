@@ -9,11 +9,11 @@ use autonoe_store::{LockHolder, ProjectUse};
 use autonoe_workspace::{Landing, LandingConsent};
 use clap::Args;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::open_hub::open_hub;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::system::{SystemClock, runtime};
 use crate::unseen_commits::verified_commits_of;
 

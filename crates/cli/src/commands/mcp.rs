@@ -16,11 +16,11 @@ use autonoe_verify::why_other_project;
 use clap::{Args, Subcommand, ValueEnum};
 
 use self::login::{LoginArgs, LogoutArgs, cmd_login, cmd_logout};
-use crate::arguments::ProjectArgs;
 use crate::engine::status_setup::put_aside;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::system::{SystemClock, runtime};
 
 /// Serve the deliverable tools over MCP on standard input and output

@@ -17,10 +17,10 @@ use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::notify_settings::NotifySettings;
 use crate::present::{self, local_time};
+use crate::project_args::ProjectArgs;
 use crate::system::runtime;
 
 /// Deliveries that `list` shows.

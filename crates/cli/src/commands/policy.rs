@@ -13,11 +13,11 @@ use autonoe_store::config::AgentConfig;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::lock_project::removable_locks;
 use crate::permissions::policy_level;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::room_config::{detect_host, disabled_by};
 use crate::system::runtime;
 

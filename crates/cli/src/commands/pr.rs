@@ -11,11 +11,11 @@ use autonoe_store::Project;
 use clap::Args;
 
 use super::report::last_report;
-use crate::arguments::ProjectArgs;
 use crate::consent::{APPROVE, ask};
 use crate::environment::Environment;
 use crate::open_hub::open_hub;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::system::runtime;
 
 /// Pull requests accept no more.

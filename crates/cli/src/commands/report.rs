@@ -15,10 +15,10 @@ use autonoe_workspace::files_run_by_hooks;
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::output_file::write_output;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::room_config;
 use crate::system::runtime;
 use crate::write_fault::cannot_write;

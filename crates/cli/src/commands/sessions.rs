@@ -15,11 +15,11 @@ use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
-use crate::arguments::ProjectArgs;
 use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::output_file::write_output;
 use crate::present::{self, TranscriptFilter, debug_line, transcript};
+use crate::project_args::ProjectArgs;
 use crate::recordings::{SessionId, export_cassette, find_session, read_cassette, sessions_of_last_run};
 
 /// List, show, replay and export recorded sessions

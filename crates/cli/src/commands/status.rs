@@ -23,11 +23,11 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::arguments::ProjectArgs;
 use crate::commands::notify::because;
 use crate::engine::{DeliverableCost, cost_by_deliverable, planned_spec};
 use crate::environment::Environment;
 use crate::present::{self, local_time, short, status_tag};
+use crate::project_args::ProjectArgs;
 use crate::unseen_commits::{UnseenCommits, unseen_head};
 
 /// Show deliverables, cost and the last outcome

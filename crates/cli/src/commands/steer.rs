@@ -10,9 +10,9 @@ use autonoe_store::{
 };
 use clap::Args;
 
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 
 /// How long `stop --now` waits for the run to end, and between looks.
 const STOP_LIMIT: Duration = Duration::from_secs(30);

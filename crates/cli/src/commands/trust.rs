@@ -6,11 +6,11 @@ use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, Widening};
 use clap::Args;
 
-use crate::arguments::ProjectArgs;
 use crate::consent;
 use crate::environment::Environment;
 use crate::offered_servers::OfferedServers;
 use crate::present;
+use crate::project_args::ProjectArgs;
 
 /// Review and approve permissions this repository asks for
 ///

@@ -11,11 +11,11 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::tz::TimeZone;
 
-use crate::arguments::ProjectArgs;
 use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::system::SystemClock;
 
 /// Make blocked deliverables pending again, once what blocked them is resolved

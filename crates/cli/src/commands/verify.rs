@@ -11,10 +11,10 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
-use crate::arguments::ProjectArgs;
 use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::room_config;
 use crate::system::runtime;
 use crate::work_place::WorkPlace;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::problem::JsonLocation;
+use crate::json_location::JsonLocation;
 
 pub(super) struct Positions {
     lines: BTreeMap<String, usize>,

@@ -11,7 +11,8 @@ mod tests;
 use serde_json::Value;
 
 use crate::faults::CONFIGURATION_PARSE;
-use crate::problem::{JsonLocation, Problem};
+use crate::json_location::JsonLocation;
+use crate::problem::Problem;
 use crate::unread::Unread;
 
 use kinds::{ValueKind, close_to, expected, quoted};

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::definition::AgentDefinition;
+use crate::json_location::JsonLocation;
 use crate::names;
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::problem::ValidationResult;
 use crate::prompt_variables::RUNTIME_NAMES;
 
 /// The highest `maxIterations` and `stepLoopLimit`.

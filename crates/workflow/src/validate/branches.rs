@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::targets::{missing, target};
 use crate::definition::{AgentDefinition, Branch, Step, StepKind};
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::ValidationResult;
 
 pub(super) fn check(
     at: &JsonLocation,

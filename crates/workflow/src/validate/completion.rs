@@ -6,8 +6,9 @@ use super::schemas;
 use super::steps::{keywords, time_limit};
 use crate::definition::{AgentDefinition, Completion, Resource, STEPS_FILE};
 use crate::graph;
+use crate::json_location::JsonLocation;
 use crate::names;
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::problem::ValidationResult;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     condition(&JsonLocation::agent("completion"), definition, &definition.agent.completion, result);

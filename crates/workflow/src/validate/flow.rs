@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use crate::definition::{AgentDefinition, Completion, CompositeMode, STEPS_FILE};
 use crate::graph::{self, Edge, EdgeKind};
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::ValidationResult;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {
     // A transition that could not be read, or whose target is misspelt, may lead anywhere.

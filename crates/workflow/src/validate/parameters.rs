@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use crate::definition::{AgentDefinition, AgentParameter, ParameterKind, Validation};
+use crate::json_location::JsonLocation;
 use crate::names;
 use crate::parameters::{full_match, problem_with};
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::problem::ValidationResult;
 use crate::prompt_variables::RUNTIME_NAMES;
 
 pub(super) fn check(definition: &AgentDefinition, result: &mut ValidationResult) {

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use crate::definition::{AgentDefinition, Completion, PROMPTS_DIR, PromptRef, Resource, Step, StepCheck};
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::ValidationResult;
 use crate::prompt::{SYSTEM_PROMPT, checked_paths_of, paths_of};
 use crate::prompt_variables::RUNTIME_NAMES;
 use crate::template;

@@ -3,7 +3,8 @@
 use jsonschema::{Retrieve, Uri};
 use serde_json::Value;
 
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::ValidationResult;
 
 /// The most characters of a schema error.
 const MAX_WHY_CHARS: usize = 200;

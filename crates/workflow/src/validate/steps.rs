@@ -9,8 +9,9 @@ use super::{branches, schemas, sub_steps, transitions};
 use crate::definition::{
     ActionCommand, AgentDefinition, CommandParameter, ParameterKind, ProjectAccess, Step, StepCheck, StepKind,
 };
+use crate::json_location::JsonLocation;
 use crate::names;
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::problem::ValidationResult;
 use crate::prompt_variables::RUNTIME_NAMES;
 
 /// The highest time limit of a command or a program, in seconds.

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::targets::missing;
 use crate::definition::{AgentDefinition, STEPS_FILE, Step, StepKind};
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::ValidationResult;
 
 pub(super) fn check(
     at: &JsonLocation,

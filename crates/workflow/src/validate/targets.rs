@@ -1,7 +1,8 @@
 //! The target steps of transitions.
 
 use crate::definition::{AgentDefinition, StepKind};
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::ValidationResult;
 
 /// Reports a target that does not exist or is a sub-step.
 pub(super) fn target(

@@ -7,7 +7,8 @@ use super::targets::target;
 use crate::definition::{
     AgentDefinition, Escalation, Notification, OnExhausted, RetryPolicy, Step, Transition,
 };
-use crate::problem::{JsonLocation, ValidationResult};
+use crate::json_location::JsonLocation;
+use crate::problem::ValidationResult;
 
 /// The highest `maxRetries`.
 pub const RETRIES_LIMIT: u32 = 1_000;

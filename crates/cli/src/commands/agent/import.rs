@@ -13,11 +13,10 @@ use autonoe_workflow::{ImportNote, ImportOptions, ImportedAgent, criteria, find_
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::definition::agents_directory;
 use super::init::write;
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::write_fault::cannot_write;
 
 /// Import agents of climpt
@@ -88,7 +87,7 @@ fn import_one(
     options: ImportOptions<'_>,
     args: &AgentImportArgs,
 ) -> Result<ImportedAgent, Fault> {
-    let agents = agents_directory(project);
+    let agents = project.agents_dir();
     let imported = import(source, &agents, options)?;
     let target = &imported.definition.directory;
     let exists = target.symlink_metadata().is_ok();

@@ -10,11 +10,10 @@ use autonoe_store::Project;
 use autonoe_workflow::check_name;
 use clap::{Args, ValueEnum};
 
-use super::definition::agents_directory;
 use super::examples;
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 use crate::write_fault::cannot_write;
 
 /// Create an agent from a template
@@ -47,7 +46,7 @@ enum AgentTemplate {
 pub fn cmd_init(args: &AgentInitArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     check_name(&args.name)?;
-    let target = agents_directory(&project).join(&args.name);
+    let target = project.agents_dir().join(&args.name);
     if target.symlink_metadata().is_ok() {
         let message = format!("The agent {} already exists in {}.", args.name, target.display());
         return Err(Fault::permanent(FaultLayer::Config, "agent_exists", message)

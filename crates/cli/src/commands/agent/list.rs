@@ -6,10 +6,9 @@ use autonoe_workflow::{Inspection, criteria, inspect, list};
 use clap::Args;
 use serde_json::json;
 
-use super::definition::agents_directory;
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 
 /// List the agents of the project
 #[derive(Debug, Args)]
@@ -26,7 +25,7 @@ pub struct AgentListArgs {
 pub fn cmd_list(args: &AgentListArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let mut rows = Vec::new();
-    for directory in list(&agents_directory(&project))? {
+    for directory in list(&project.agents_dir())? {
         let name = directory.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         rows.push(match inspect(&directory) {
             Ok(Inspection { definition: Some(definition), result }) => {

@@ -8,10 +8,10 @@ use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
 use super::definition::load_agent;
-use crate::arguments::ProjectArgs;
 use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 
 /// Draw an agent's steps and transitions
 #[derive(Debug, Args)]

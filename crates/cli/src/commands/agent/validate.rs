@@ -8,10 +8,9 @@ use autonoe_workflow::{ValidationResult, find, inspect, list};
 use clap::Args;
 use serde_json::json;
 
-use super::definition::agents_directory;
-use crate::arguments::ProjectArgs;
 use crate::environment::Environment;
 use crate::present;
+use crate::project_args::ProjectArgs;
 
 /// Validate an agent's definition
 ///
@@ -47,7 +46,7 @@ impl ValidatedAgent {
 
 pub fn cmd_validate(args: &AgentValidateArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let agents = agents_directory(&project);
+    let agents = project.agents_dir();
     let directories = match &args.name {
         Some(name) => vec![find(&agents, name)?],
         None => list(&agents)?,

@@ -18,12 +18,12 @@ use autonoe_store::config::AgentConfig;
 use clap::Args;
 use serde_json::Value;
 
-use crate::arguments::ProjectArgs;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::offered_servers::with_approved_servers;
 use crate::present;
 use crate::programs::find_program;
+use crate::project_args::ProjectArgs;
 use crate::stop::StopSignal;
 use crate::system::{runtime, watch_signals};
 

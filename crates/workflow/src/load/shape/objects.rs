@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::{ShapeReader, close_to, current_name, quoted, required};
-use crate::problem::JsonLocation;
+use crate::json_location::JsonLocation;
 
 impl<'a> ShapeReader<'a> {
     pub(super) fn fit_object(
