@@ -1,7 +1,6 @@
 //! Options shared between commands, with the valid range of each value.
 
 use std::num::NonZeroU32;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use autonoe_core::limits::DEFAULT_MAX_RETRIES;

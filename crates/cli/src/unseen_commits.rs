@@ -15,15 +15,13 @@ use crate::present::short;
 use crate::system::runtime;
 
 /// What `autonoe status` says about them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UnseenCommits {
     pub branch: String,
-    /// `None` if git could not count them.
+    /// `None` if git could not count them; 0 if checks have seen all, and some have not landed.
     pub commits: Option<usize>,
     /// The last commit on which checks have passed.
     pub checked: Option<String>,
-    /// Those that are not on the user's branch, whether checks have seen them or not.
-    pub unlanded: Option<usize>,
     /// Whether `autonoe land --checked` has something to land.
     #[serde(skip)]
     is_checked_part_waiting: bool,
@@ -39,44 +37,38 @@ impl UnseenCommits {
         if is_checked && last_commit(project.root()).as_ref() == Some(&commit) {
             return None;
         }
-        let counted = runtime().and_then(|runtime| {
+        let found = runtime().and_then(|runtime| {
             runtime.block_on(async {
                 let hub = open_hub(project, environment).await?;
-                hub.checked_part(&commit, last_commit(project.root()).as_deref(), &verified).await
+                if is_checked {
+                    return Ok(hub.unlanded().await?.map(|unlanded| Self::unlanded(unlanded.branch)));
+                }
+                let part =
+                    hub.checked_part(&commit, last_commit(project.root()).as_deref(), &verified).await?;
+                Ok((part.unseen > 0).then(|| Self::unseen(branch.clone(), part)))
             })
         });
-        match counted {
-            Ok(CheckedPart { commit, unlanded, unseen }) if unseen > 0 && !is_checked => Some(Self {
-                branch,
-                commits: Some(unseen),
-                unlanded: Some(unlanded),
-                is_checked_part_waiting: commit.is_some() && unseen < unlanded,
-                checked: commit,
-            }),
-            Ok(CheckedPart { commit, unlanded, .. }) => (unlanded > 0).then_some(Self {
-                branch,
-                commits: Some(0),
-                unlanded: Some(unlanded),
-                is_checked_part_waiting: true,
-                checked: commit,
-            }),
-            // Whatever prevents it, the tip is not what was checked.
-            Err(_) => (!is_checked).then_some(Self {
-                branch,
-                commits: None,
-                unlanded: None,
-                checked: None,
-                is_checked_part_waiting: false,
-            }),
+        // Whatever prevents it, the tip is not what was checked.
+        found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, ..Self::default() }))
+    }
+
+    fn unlanded(branch: String) -> Self {
+        Self { branch, commits: Some(0), ..Self::default() }
+    }
+
+    fn unseen(branch: String, CheckedPart { commit, unlanded, unseen }: CheckedPart) -> Self {
+        Self {
+            branch,
+            commits: Some(unseen),
+            is_checked_part_waiting: commit.is_some() && unseen < unlanded,
+            checked: commit,
         }
     }
 
     pub fn sentence(&self) -> String {
-        if let (Some(0), Some(unlanded)) = (self.commits, self.unlanded) {
-            return format!(
-                "Branch {} has {unlanded} commit(s) that have not landed: `autonoe diff` shows them, `autonoe land` lands them",
-                self.branch
-            );
+        if self.commits == Some(0) {
+            let branch = &self.branch;
+            return format!("Branch {branch} has commits that have not landed: `autonoe diff` shows them");
         }
         let commits = self.commits.map_or_else(|| "commits".to_owned(), |count| format!("{count} commit(s)"));
         let checked = self.checked.as_ref().map(|commit| format!(" after {}", short(commit)));

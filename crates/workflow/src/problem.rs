@@ -6,6 +6,7 @@ use autonoe_core::fault::Fault;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use crate::definition::{AGENT_FILE, STEPS_FILE};
 use crate::faults::{CONFIGURATION_VALIDATION, ErrorClass};
 use crate::json_location::JsonLocation;
 use crate::unread::Unread;
