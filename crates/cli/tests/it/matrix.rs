@@ -10,7 +10,7 @@ mod steering;
 
 use backend::{MatrixBackend, MatrixLayer};
 pub use backend::{Pair, with_codex_tool_names};
-use lifetime::{crash, resume, twenty_sessions};
+use lifetime::{crash, many_sessions, resume};
 use refusals::{failover, false_claim, gates, quota, rejected_key, sync_changes_nothing, without_tools};
 pub use scenes::LEAVES_COMMANDS;
 use scenes::{
@@ -50,14 +50,14 @@ macro_rules! matrix {
 
 matrix! {
     native = Native {
-        bubblewrap: [gates hook_denials sync_changes_nothing false_claim quota failover resume twenty_sessions told told_at_the_end],
+        bubblewrap: [gates hook_denials sync_changes_nothing false_claim quota failover resume many_sessions told told_at_the_end],
         landlock: [hook_denials interrupted_call told],
         none: [hook_denials],
     }
     claude_code = Claude {
         bubblewrap: [
             gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
-            twenty_sessions without_tools told told_at_the_end
+            many_sessions without_tools told told_at_the_end
         ],
         landlock: [hook_denials interrupted_call],
         none: [],
@@ -65,7 +65,7 @@ matrix! {
     codex_app_server = Codex {
         bubblewrap: [
             gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
-            twenty_sessions told told_at_the_end
+            many_sessions told told_at_the_end
         ],
         landlock: [hook_denials interrupted_call without_tools],
         none: [],
@@ -73,13 +73,13 @@ matrix! {
     gemini_cli = Gemini {
         bubblewrap: [
             gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
-            twenty_sessions told
+            many_sessions told
         ],
         landlock: [hook_denials interrupted_call without_tools],
         none: [],
     }
     codex_acp = CodexAcp {
-        bubblewrap: [gates sync_changes_nothing false_claim quota failover crash twenty_sessions],
+        bubblewrap: [gates sync_changes_nothing false_claim quota failover crash many_sessions],
         landlock: [],
         none: [without_tools],
     }
