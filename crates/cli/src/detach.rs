@@ -2,8 +2,9 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
@@ -35,6 +36,7 @@ pub fn start_detached(project: &Project, environment: &Environment) -> Result<u8
     });
     let mut command = Command::new(environment.own_executable()?);
     command.args(arguments).stdin(Stdio::null()).stdout(file).stderr(errors);
+    let before = SystemTime::now();
     let mut child = command.spawn().map_err(|error| {
         let message = format!("The run cannot be started in the background: {error}.");
         Fault::permanent(FaultLayer::System, "detach", message)
@@ -46,8 +48,9 @@ pub fn start_detached(project: &Project, environment: &Environment) -> Result<u8
             present::print_lines(&fs::read_to_string(&output).unwrap_or_default());
             return Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(exit::ERROR));
         }
-        let has_begun =
-            matches!(ProjectLock::status(project), LockStatus::By(holder) if holder.pid == child.id());
+        // Until it writes its events, `autonoe logs` would show those of the run before.
+        let has_begun = matches!(ProjectLock::status(project), LockStatus::By(holder) if holder.pid == child.id())
+            && has_events_since(&directory, &output, before);
         if has_begun || Instant::now() >= deadline {
             break;
         }
@@ -59,6 +62,13 @@ pub fn start_detached(project: &Project, environment: &Environment) -> Result<u8
         child.id()
     ));
     Ok(exit::DONE)
+}
+
+/// Whether an event log, which the output is not, was written since then.
+fn has_events_since(directory: &Path, output: &Path, before: SystemTime) -> bool {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut logs = entries.filter(|entry| entry.path() != output);
+    logs.any(|entry| entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|at| at >= before))
 }
 
 /// Leaves the session of the terminal, whose end would otherwise end this process.
