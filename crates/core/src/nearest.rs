@@ -3,10 +3,11 @@
 /// Typing mistakes that a name may have, as a part of its length.
 const MISTAKES: usize = 3;
 
-/// The most similar of these names; `None` if none is similar.
+/// The most similar of these names; `None` if none is similar. Case is no mistake.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (given.chars().count() / MISTAKES).max(1);
-    let rated = names.into_iter().map(|name| (distance(given, name), name));
+    let given = given.to_lowercase();
+    let rated = names.into_iter().map(|name| (distance(&given, &name.to_lowercase()), name));
     rated
         .filter(|(distance, _)| *distance <= limit)
         .min_by_key(|(distance, _)| *distance)
@@ -60,7 +61,14 @@ mod tests {
         assert_eq!(nearest("event", names), Some("events"));
         assert_eq!(nearest("expires_after", names), Some("expire_after"));
         assert_eq!(nearest("ulr", names), Some("url"));
+        assert_eq!(nearest("URL", names), Some("url"));
         assert_eq!(nearest("password", names), None);
         assert_eq!(nearest("x", []), None);
+        let commands = ["run", "resume", "report", "status", "sync"];
+        for (typed, meant) in
+            [("rnu", Some("run")), ("snc", Some("sync")), ("reprot", Some("report")), ("deploy", None)]
+        {
+            assert_eq!(nearest(typed, commands), meant, "{typed}");
+        }
     }
 }

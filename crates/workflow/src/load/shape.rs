@@ -8,6 +8,7 @@ mod objects;
 #[cfg(test)]
 mod tests;
 
+use autonoe_core::nearest::nearest;
 use serde_json::Value;
 
 use crate::faults::CONFIGURATION_PARSE;
@@ -15,7 +16,7 @@ use crate::json_location::JsonLocation;
 use crate::problem::Problem;
 use crate::unread::Unread;
 
-use kinds::{ValueKind, close_to, expected, quoted};
+use kinds::{ValueKind, expected, quoted};
 
 /// What to do about a value of the wrong type.
 fn see_schema(file: &str) -> String {
@@ -112,7 +113,7 @@ impl<'a> ShapeReader<'a> {
         let tag_of = |option: &'a Value| option.pointer("/properties/type/const").and_then(Value::as_str);
         let names: Vec<&str> = options.iter().filter_map(tag_of).collect();
         let Some(tag) = fields.get("type") else {
-            let misspelt = fields.keys().find(|name| close_to(name, &["type"]).is_some());
+            let misspelt = fields.keys().find(|name| nearest(name, ["type"]).is_some());
             let at = misspelt.map_or_else(|| at.clone(), |name| at.key(name));
             let remedy = format!("Write one of {}.", quoted(&names));
             self.report(&at, Value::Null, "missing field `type`", remedy);
@@ -137,7 +138,7 @@ impl<'a> ShapeReader<'a> {
     }
 
     fn unknown_name(&mut self, at: &JsonLocation, names: &[&str], value: &Value) -> Option<Value> {
-        let remedy = match value.as_str().and_then(|text| close_to(text, names)) {
+        let remedy = match value.as_str().and_then(|text| nearest(text, names.iter().copied())) {
             Some(name) => format!("Did you mean `{name}`?"),
             None => "Write one of them.".to_owned(),
         };

@@ -4,9 +4,6 @@ use serde_json::Value;
 
 use super::required;
 
-/// How similar two names must be for one to be a misspelling of the other, from 0 to 1.
-const CLOSE: f32 = 0.7;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Null,
@@ -127,10 +124,4 @@ pub(super) fn and(names: &[&str]) -> String {
 /// Names as in "`a`, `b`, `c`".
 pub(super) fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
-
-/// The name that was probably meant.
-pub(super) fn close_to<'a>(written: &str, names: &[&'a str]) -> Option<&'a str> {
-    let same_letters = names.iter().find(|name| name.eq_ignore_ascii_case(written));
-    same_letters.copied().or_else(|| similar::get_close_matches(written, names, 1, CLOSE).first().copied())
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use autonoe_core::nearest::nearest;
 use serde_json::{Map, Value};
 
-use super::{ShapeReader, close_to, current_name, quoted, required};
+use super::{ShapeReader, current_name, quoted, required};
 use crate::json_location::JsonLocation;
 
 impl<'a> ShapeReader<'a> {
@@ -69,7 +70,7 @@ impl<'a> ShapeReader<'a> {
     ) -> Vec<&'n str> {
         let mut meant = Vec::new();
         for (name, value) in unknown {
-            let close = close_to(&name, absent);
+            let close = nearest(&name, absent.iter().copied());
             let remedy = match close {
                 Some(close) => format!("Did you mean `{close}`?"),
                 None if absent.is_empty() => "Remove it.".to_owned(),
