@@ -287,6 +287,7 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let root = project.root();
     let mut bounds = Bounds::new(root, project.state_dir().join("home"), project.temporary_dir());
     bounds.records = Some(project.rooms_dir());
+    bounds.is_users_checkout = true;
     // A repository that contains the user's home would expose all of it, so it is treated as absent.
     let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());
     let around_home = |above: &PathBuf| home.as_ref().is_some_and(|home| home.starts_with(above));

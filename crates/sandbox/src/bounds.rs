@@ -93,6 +93,9 @@ pub struct Bounds {
     /// The directory for the record of what to clean up in the project after the room; see [`crate::recover_rooms`].
     /// `None` for a root that is not a user's project.
     pub records: Option<PathBuf>,
+    /// Whether `root` is the user's own checkout: repositories within it are then inspected after the room too.
+    #[serde(default)]
+    pub is_users_checkout: bool,
 }
 
 /// Resource limits of a room.
@@ -141,6 +144,7 @@ impl Bounds {
             nested: false,
             tracing: false,
             records: None,
+            is_users_checkout: false,
         }
     }
 

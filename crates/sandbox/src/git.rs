@@ -11,6 +11,7 @@ use autonoe_files::read_bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::git_locks::{GitLock, changed};
+use crate::nested_repositories::{MAX_ENTRIES, NestedRepositories};
 use crate::repository::{CONFIG_LIMIT, Repository};
 
 /// The state of a repository before a session, to compare with afterwards.
@@ -22,6 +23,16 @@ pub(crate) struct RepositorySnapshot {
     settings: Vec<(PathBuf, Option<Vec<u8>>)>,
     /// The lock files that existed.
     pub(crate) locks: Vec<GitLock>,
+    /// `None` if the repositories within the project do not matter.
+    nested: Option<NestedSnapshot>,
+}
+
+/// The state of the repositories within the project.
+#[derive(Debug, Serialize, Deserialize)]
+struct NestedSnapshot {
+    directories: Vec<PathBuf>,
+    /// Their hooks and their contents.
+    hooks: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl RepositorySnapshot {
@@ -33,7 +44,18 @@ impl RepositorySnapshot {
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
         let settings = repository.settings().filter_map(read).collect();
         let locks = repository.locks(root);
-        Self { root: root.to_owned(), repository, settings, locks }
+        Self { root: root.to_owned(), repository, settings, locks, nested: None }
+    }
+
+    /// With the repositories within the project.
+    pub(crate) fn with_nested(mut self) -> Self {
+        let directories: Vec<_> = NestedRepositories::of(&self.root).directories.into_iter().collect();
+        let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
+        self.settings.extend(directories.iter().map(|git| git.join("config")).filter_map(read));
+        let hooks = directories.iter().flat_map(|git| hook_files(&git.join("hooks")));
+        let hooks = hooks.filter_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()??)));
+        self.nested = Some(NestedSnapshot { hooks: hooks.collect(), directories });
+        self
     }
 
     /// The repository from before the session, followed by what is new of a repository in the project.
@@ -73,7 +95,12 @@ impl RepositorySnapshot {
             let restored = replace(file, before.as_deref());
             repairs.push(describe(file, &problem, "the change was reverted", restored));
         }
-        for directory in self.repositories().iter().skip(1).flat_map(|new| &new.directories) {
+        let nested = self.nested.as_ref().map(|before| (before, NestedRepositories::of(&self.root)));
+        let new_nested = nested.iter().flat_map(|(before, now)| {
+            now.directories.iter().filter(|directory| !before.directories.contains(directory))
+        });
+        let new = self.repositories().into_iter().skip(1).flat_map(|new| new.directories);
+        for directory in new.chain(new_nested.cloned()) {
             let hooks = directory.join("hooks");
             if has_hooks(&hooks) && is_of_session(&hooks) {
                 let moved = fs::rename(&hooks, directory.join("hooks.suspect"));
@@ -95,8 +122,17 @@ impl RepositorySnapshot {
                 repairs.push(describe(&config, "would make git run a command", remedy, moved));
             }
         }
+        if let Some((before, now)) = &nested {
+            repairs.extend(before.repair_hooks(is_of_session));
+            if !now.is_complete {
+                repairs.push(format!(
+                    "The project has more than {MAX_ENTRIES} files: repositories within it were not all inspected. Look at their hooks and settings before you use git there."
+                ));
+            }
+        }
         // This file makes git read its settings from another directory; only linked working trees have one.
-        let directories = self.unmoved().directories;
+        let mut directories = self.unmoved().directories;
+        directories.extend(nested.iter().flat_map(|(before, _)| before.directories.clone()));
         for directory in directories.iter().filter(|directory| directory.ends_with(".git")) {
             let file = directory.join("commondir");
             if file.exists() && is_of_session(&file) {
@@ -106,6 +142,41 @@ impl RepositorySnapshot {
         }
         repairs
     }
+}
+
+impl NestedSnapshot {
+    /// Moves away new hooks of repositories that existed, and restores changed ones.
+    fn repair_hooks(&self, is_of_session: impl Fn(&Path) -> bool) -> Vec<String> {
+        let mut repairs = Vec::new();
+        let directories = self.directories.iter().filter(|directory| is_where_it_was(directory));
+        for file in directories.flat_map(|git| hook_files(&git.join("hooks"))) {
+            let before = self.hooks.iter().find(|(known, _)| *known == file).map(|(_, text)| text);
+            let is_same = before.is_some_and(|before| {
+                read_bytes(&file, CONFIG_LIMIT).is_ok_and(|now| now.as_ref() == Some(before))
+            });
+            if is_same || !is_of_session(&file) {
+                continue;
+            }
+            repairs.push(match before {
+                Some(before) => {
+                    let restored = replace(&file, Some(before)).and_then(|()| make_executable(&file));
+                    describe(&file, "was changed", "the change was reverted", restored)
+                }
+                None => {
+                    let mut aside = file.clone().into_os_string();
+                    aside.push(".suspect");
+                    let moved = fs::rename(&file, &aside);
+                    describe(&file, "is a new hook", "it was renamed to end with .suspect", moved)
+                }
+            });
+        }
+        repairs
+    }
+}
+
+/// Git runs hooks only if they are executable.
+fn make_executable(file: &Path) -> io::Result<()> {
+    fs::set_permissions(file, std::os::unix::fs::PermissionsExt::from_mode(0o755))
 }
 
 /// Whether a path that was canonical still is.
@@ -133,10 +204,16 @@ fn describe(file: &Path, problem: &str, remedy: &str, result: io::Result<()>) ->
 }
 
 fn has_hooks(directory: &Path) -> bool {
+    !hook_files(directory).is_empty()
+}
+
+fn hook_files(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries
-        .map(|entry| entry.path())
-        .any(|path| path.extension().is_none_or(|extension| extension != "sample"))
+    let is_inert = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| ["sample", "suspect"].iter().any(|known| extension == *known))
+    };
+    entries.map(|entry| entry.path()).filter(|path| !is_inert(path)).collect()
 }
 
 /// Settings that name neither a program nor another file. All others, and all sections not listed, are suspect.
@@ -312,6 +389,43 @@ mod tests {
         assert_eq!(before.repair(now()).len(), 2);
         assert_eq!(fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n\tbare = false\n");
         assert!(!root.join(".git/commondir").exists());
+    }
+
+    #[test]
+    fn repositories_within_the_project_are_inspected_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        init(&root);
+        init(&root.join("known"));
+        fs::write(root.join("known/.git/hooks/post-commit"), "the user's").unwrap();
+        let before = RepositorySnapshot::of(&root, |_| true).with_nested();
+        init(&root.join("deep/new"));
+        fs::create_dir_all(root.join("bare/objects")).unwrap();
+        fs::create_dir_all(root.join("bare/refs")).unwrap();
+        fs::write(root.join("bare/HEAD"), "ref: refs/heads/main\n").unwrap();
+        fs::create_dir(root.join("linked")).unwrap();
+        fs::write(root.join("linked/.git"), "gitdir: ../bare\n").unwrap();
+        assert_eq!(before.repair(now()), Vec::<String>::new());
+        let acting = "[core]\nfsmonitor = x\n";
+        for config in ["deep/new/.git/config", "bare/config", "known/.git/config"] {
+            fs::write(root.join(config), acting).unwrap();
+        }
+        for hook in
+            ["deep/new/.git/hooks/pre-commit", "known/.git/hooks/pre-commit", "known/.git/hooks/post-commit"]
+        {
+            fs::write(root.join(hook), "the agent's").unwrap();
+        }
+        let repairs = before.repair(now());
+        assert_eq!(repairs.len(), 6, "{repairs:#?}");
+        for gone in
+            ["deep/new/.git/config", "bare/config", "deep/new/.git/hooks", "known/.git/hooks/pre-commit"]
+        {
+            assert!(!root.join(gone).exists(), "{gone}");
+        }
+        let read = |file: &str| fs::read_to_string(root.join(file)).unwrap();
+        assert_eq!(read("known/.git/config"), "[core]\n\tbare = false\n");
+        assert_eq!(read("known/.git/hooks/post-commit"), "the user's");
+        assert_eq!(before.repair(now()), Vec::<String>::new());
     }
 
     #[test]

@@ -17,6 +17,7 @@ mod in_use;
 mod kill_cause;
 mod launch;
 mod layer_unavailable;
+mod nested_repositories;
 mod open;
 mod program;
 mod record;

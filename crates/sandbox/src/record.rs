@@ -48,7 +48,8 @@ impl CleanupPlan {
     /// The plan for a room with these bounds, from the current state of the project.
     pub(crate) fn of(bounds: &Bounds, placeholders: Vec<PathBuf>) -> Self {
         let may_write = |path: &Path| bounds.writable().any(|writable| path.starts_with(writable));
-        let before = Some(RepositorySnapshot::of(&bounds.root, may_write));
+        let before = RepositorySnapshot::of(&bounds.root, may_write);
+        let before = Some(if bounds.is_users_checkout { before.with_nested() } else { before });
         Self { placeholders, before, opened: SystemTime::now() }
     }
 

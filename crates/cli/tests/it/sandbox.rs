@@ -198,6 +198,36 @@ fn hooks_of_a_new_repository_are_set_aside() {
 }
 
 #[test]
+fn repositories_that_a_session_left_within_the_project_run_nothing() {
+    let project = project(
+        "git init -q sub && git -C sub config core.fsmonitor \"echo ran >> $PWD/ran; true\" && \
+         mkdir -p sub/.git/hooks && echo 'echo ran >> ../ran' > sub/.git/hooks/post-commit && \
+         chmod +x sub/.git/hooks/post-commit && echo done",
+    );
+    let run = session(&project, |_| {});
+    assert_eq!(project.read("result.txt"), "done\n");
+    project.git(&["init", "-q", "."]);
+    project.git(&[
+        "-C",
+        "sub",
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    ]);
+    project.git(&["add", "-A"]);
+    project.git(&["status"]);
+    assert!(!project.path("ran").exists(), "{:?}", run.events);
+    let said = run.of_type("trouble").filter(|event| event["message"].to_string().contains("sub/.git"));
+    assert_eq!(said.count(), 2, "{:?}", run.events);
+}
+
+#[test]
 fn a_background_server_serves_the_next_command_and_ends_with_the_session() {
     if !has_bubblewrap() || !Path::new("/usr/bin/python3").exists() {
         return;
