@@ -39,6 +39,10 @@ const IN_PROGRESS: [&str; 5] =
 /// Prints the old content of the file `$6`.
 const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4:$6" 2> /dev/null || true"#;
 
+/// Lists new files that the user's patterns ignore: agents have added them by force.
+const IGNORED: &str = r#"git --git-dir="$2" diff-tree -r -z --name-only --no-renames --diff-filter=A "$4" "$5" |
+    (cd "$1" && git check-ignore -z --no-index --stdin) || true"#;
+
 /// Lists files that the user has deleted and not committed.
 const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name-only --diff-filter=D"#;
 
@@ -105,6 +109,7 @@ impl LandingAttempt<'_> {
                 found.push(path.clone());
             }
         }
+        found.extend(self.added_by_force().await?);
         // A later checkout of a commit in between would bring them.
         let touched = self.succeed(TOUCHED, &[]).await?;
         let touched = touched.split(['\0', '\n']).filter(|path| acts_by_itself(path) || is_users_own(path));
@@ -162,6 +167,15 @@ impl LandingAttempt<'_> {
             elsewhere.push('\n');
         }
         Ok(ignores_less(&old, &new, &elsewhere))
+    }
+
+    /// What the user would later put into such a file is meant to stay out of commits.
+    async fn added_by_force(&self) -> Result<Vec<String>, LandingError> {
+        if self.from.commit.is_none() {
+            return Ok(Vec::new());
+        }
+        let listed = self.succeed(IGNORED, &[]).await?;
+        Ok(listed.split_terminator('\0').map(|path| format!("{path} (ignored by git)")).collect())
     }
 
     /// Whether a file would come before, or instead of, another program of its name on the user's search path.
