@@ -43,13 +43,9 @@ pub(crate) fn changes(facts: &RunFacts, changed: &Result<Changes, ChangesUnavail
     }
     let ci: Vec<_> =
         changes.files.iter().map(|file| file.path.as_str()).filter(|path| is_ci_file(path)).collect();
-    if !ci.is_empty() {
-        let mut line = vec![text("These files change what your CI runs: ")];
-        for (number, path) in ci.into_iter().enumerate() {
-            line.extend([text(if number == 0 { "" } else { ", " }), code(path)]);
-        }
-        blocks.push(ReportBlock::Paragraph(line));
-    }
+    let acting: Vec<_> = facts.self_acting.iter().map(String::as_str).collect();
+    blocks.extend(named("These files change what your CI runs: ", &ci));
+    blocks.extend(named("Programs act on these files by themselves, so look at them first: ", &acting));
     if !facts.hook_files.is_empty() {
         blocks.push(paragraph(format!("{}.", describe_hook_files(&facts.hook_files))));
     }
@@ -59,6 +55,15 @@ pub(crate) fn changes(facts: &RunFacts, changed: &Result<Changes, ChangesUnavail
     }
     blocks.extend(differences(changes));
     blocks
+}
+
+/// A paragraph that names files; `None` without any.
+fn named(words: &str, paths: &[&str]) -> Option<ReportBlock> {
+    let mut line = vec![text(words)];
+    for (number, path) in paths.iter().enumerate() {
+        line.extend([text(if number == 0 { "" } else { ", " }), code(*path)]);
+    }
+    (!paths.is_empty()).then_some(ReportBlock::Paragraph(line))
 }
 
 fn range(facts: &RunFacts) -> ReportLine {

@@ -42,6 +42,8 @@ pub struct RunFacts {
     pub(crate) steps: Option<Vec<StepRow>>,
     /// Changed files that the user's hooks run through other programs; the caller finds them.
     pub hook_files: Vec<HookFile>,
+    /// Changed files that programs on a user's machine act on by themselves; the caller finds them.
+    pub self_acting: Vec<String>,
     /// The last result of each check in this run, by deliverable id and check name.
     pub(crate) last_results: BTreeMap<(Option<String>, String), LastCheckResult>,
 }
@@ -115,6 +117,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         evidence,
         steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step_row).collect()),
         hook_files: Vec::new(),
+        self_acting: Vec::new(),
         last_results: between.into_iter().filter_map(check_result).collect(),
         status,
         run,

@@ -45,6 +45,7 @@ pub use landing_error::{LandingRefusal, PROTECTED, SELF_ACTING};
 pub use landing_plan::LandingPlan;
 pub use named_paths::files_run_by_hooks;
 pub use project_revision::ProjectRevision;
+pub use self_acting::acts_by_itself;
 pub use site::{LandWhen, SiteEvent, SiteOptions, Start, WorkspaceSite};
 pub use unlanded::Unlanded;
 pub use workspace::Workspace;

@@ -115,7 +115,7 @@ const SETTINGS: [&str; 4] = [".toml", ".yml", ".yaml", ".json"];
 const ENDS: [&str; 2] = [".code-workspace", ".sublime-project"];
 
 /// Whether a path names such a file. `.gitattributes` is one only if it names filters, which its content decides.
-pub(crate) fn acts_by_itself(path: &str) -> bool {
+pub fn acts_by_itself(path: &str) -> bool {
     // Case does not matter on many disks.
     let path = path.to_ascii_lowercase();
     let mut parts = path.split('/').rev();

@@ -1,12 +1,15 @@
 //! `autonoe pr`
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
+use autonoe_report::one_line;
 use autonoe_store::Project;
 use clap::Args;
 
@@ -50,14 +53,18 @@ pub struct PrArgs {
     #[arg(long)]
     draft: bool,
 
-    /// Do not ask
+    /// Do not ask; changes of what your CI runs are pushed only with --accept-ci too
     #[arg(long, short)]
     yes: bool,
+
+    /// Push changes of what your CI runs
+    #[arg(long, requires = "yes")]
+    accept_ci: bool,
 }
 
 impl PrArgs {
     /// What `autonoe run --pr` asks for.
-    pub fn after_run(project: &ProjectArgs, branch: Option<String>) -> Self {
+    pub fn after_run(project: &ProjectArgs, branch: Option<String>, accept_ci: bool) -> Self {
         Self {
             project: project.clone(),
             branch,
@@ -66,6 +73,7 @@ impl PrArgs {
             title: None,
             draft: false,
             yes: true,
+            accept_ci,
         }
     }
 }
@@ -90,6 +98,14 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
         return Err(failed("The program gh was not found on the PATH.".to_owned())
             .hint(format!("Install the GitHub CLI, or push yourself: git push {} {branch}", args.remote)));
     }
+    let ci_files = ci_files(&project, &reference, &args.remote)?;
+    if args.yes && !args.accept_ci && !ci_files.is_empty() {
+        let files = ci_files.join(", ");
+        return Err(failed(format!("Nothing was pushed: these files change what your CI runs: {files}."))
+            .hint(format!(
+                "Look at them (git log -p {branch}), then run `autonoe pr`, or add --accept-ci."
+            )));
+    }
     let body = last_report(&project, environment)?;
     let title = args.title.clone().unwrap_or_else(|| title(&project));
     let refspec = format!("{reference}:{reference}");
@@ -104,6 +120,9 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
             push.join(" "),
             create.join(" ")
         ));
+        if !ci_files.is_empty() {
+            present::print(&format!("These files change what your CI runs: {}\n", ci_files.join(", ")));
+        }
         if !ask(APPROVE) {
             return Err(failed("Nothing was pushed: you did not agree.".to_owned())
                 .hint("Without a terminal, --yes agrees."));
@@ -112,6 +131,16 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
     run(project.root(), "git", &push, "")?;
     run(project.root(), "gh", &create, shortened(&body))?;
     Ok(exit::DONE)
+}
+
+/// The changed files that decide what CI runs, in the commits that the remote does not have. To a remote of which nothing is known, all
+/// that the project has is new, and so are the user's own.
+fn ci_files(project: &Project, reference: &str, remote: &str) -> Result<Vec<String>, Fault> {
+    let known = format!("--remotes={remote}");
+    let changed = ["log", "-m", "--no-renames", "--format=", "--name-only", "-z", reference, "--not", &known];
+    let changed = git(project, &changed)?.unwrap_or_default();
+    let files: BTreeSet<_> = changed.split(['\0', '\n']).filter(|path| is_ci_file(path)).collect();
+    Ok(files.into_iter().map(one_line).collect())
 }
 
 /// The branch with commits that have not landed, or else the one that is checked out.

@@ -11,7 +11,7 @@ use autonoe_report::{ChangesUnavailable, RunFacts, document, gather, html, markd
 use autonoe_store::Project;
 use autonoe_store::journal::history::RunCommits;
 use autonoe_verify::Changes;
-use autonoe_workspace::files_run_by_hooks;
+use autonoe_workspace::{acts_by_itself, files_run_by_hooks};
 use clap::{Args, ValueEnum};
 use jiff::Timestamp;
 
@@ -117,6 +117,7 @@ fn facts_of_run(
     let changed = runtime()?.block_on(changes(project, &facts, environment, no_sandbox));
     if let Ok(changes) = &changed {
         let paths = changes.files.iter().map(|file| file.path.as_str());
+        facts.self_acting = paths.clone().filter(|path| acts_by_itself(path)).map(str::to_owned).collect();
         facts.hook_files = files_run_by_hooks(project.root(), environment.home.as_deref(), paths);
     }
     Ok((facts, changed))

@@ -57,6 +57,10 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["in_place", "no_sandbox", "land"])]
     pub pr: bool,
 
+    /// Let the pull request change what your CI runs
+    #[arg(long, requires = "pr")]
+    pub accept_ci: bool,
+
     /// Make your uncommitted changes the agents' first commit, instead of leaving them out
     #[arg(long, conflicts_with_all = ["in_place", "no_sandbox"])]
     pub include_uncommitted: bool,
@@ -130,17 +134,11 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         let network = CheckNetwork::of(&environment.user_config()?);
         write_spec(sentence, &project, network, args.yes)?;
     }
+    let job = RunJob::Run { is_strict: args.strict, no_sync: args.no_sync, verifier: args.verifier.as_ref() };
     let request = RunRequest {
-        job: RunJob::Run { is_strict: args.strict, no_sync: args.no_sync, verifier: args.verifier.as_ref() },
-        args: &args.common,
-        plan_model: args.spec.plan_model.as_deref(),
-        resume: args.spec.resume,
-        start_over: args.spec.start_over,
         approve_plan: args.approve_plan,
         allow_destructive: args.allow_destructive,
-        allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
-        agent_lock: None,
         site: (!args.in_place).then(|| SiteOptions {
             when: match args.land {
                 Some(choice) => choice.into(),
@@ -152,10 +150,11 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
             ..SiteOptions::default()
         }),
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
+        ..RunRequest::of_spec(job, &args.common, &args.spec)
     };
     let code = drive(request, &environment)?;
     match args.pr && code == exit::DONE {
-        true => cmd_pr(&PrArgs::after_run(&args.common.project, args.branch), &environment),
+        true => cmd_pr(&PrArgs::after_run(&args.common.project, args.branch, args.accept_ci), &environment),
         false => Ok(code),
     }
 }

@@ -1,14 +1,12 @@
 //! Agents in workspaces of their own, observed from the user's repository.
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
-
-use autonoe_test_kit::PATH;
+use std::os::unix::fs::symlink;
 
 use super::support::{CliTestProject, RunOutput, always, assert_script_followed, model, without_bubblewrap};
 
 /// A project with a repository in which SPEC.md is committed, and a deliverable A.
-fn project() -> CliTestProject {
+pub(super) fn project() -> CliTestProject {
     let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
     project.git(&["init", "-q", "-b", "main", "."]);
     project.commit(&[("kept.txt", "the user's\n")]);
@@ -22,7 +20,7 @@ fn allow_sh(project: &CliTestProject) {
 }
 
 /// A session that writes and commits `a.txt` and passes A.
-const BUILDS: &str = r#"
+pub(super) const BUILDS: &str = r#"
   [[conversation.turn]]
   call = [
     { tool = "Write", input = { file_path = "a.txt", content = "built\n" } },
@@ -36,7 +34,7 @@ const BUILDS: &str = r#"
   text = "done"
 "#;
 
-fn landings(run: &RunOutput) -> Vec<(&str, bool)> {
+pub(super) fn landings(run: &RunOutput) -> Vec<(&str, bool)> {
     let landings = run.of_type("landing");
     landings.map(|event| (event["branch"].as_str().unwrap(), event["why"].is_null())).collect()
 }
@@ -254,7 +252,7 @@ fn sync_sees_uncommitted_changes_and_leaves_nothing_behind() {
 }
 
 /// Standard output and the exit code.
-fn command(project: &CliTestProject, args: &[&str]) -> (String, Option<i32>) {
+pub(super) fn command(project: &CliTestProject, args: &[&str]) -> (String, Option<i32>) {
     let output = project.autonoe(None).args(args).output().expect("started");
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     (String::from_utf8_lossy(&output.stdout).into_owned() + &errors, output.status.code())
@@ -306,65 +304,8 @@ fn land_and_diff_without_a_run_or_a_repository() {
     assert!(code == Some(2) && text.contains("not in a git repository"), "{text}");
 }
 
-/// A remote repository, and a `gh` that writes down what it is asked for.
-fn with_remote(project: &CliTestProject) -> String {
-    let (remote, bin) = (project.home().join("remote.git"), project.home().join("bin"));
-    project.git(&["init", "-q", "--bare", &remote.display().to_string()]);
-    project.git(&["remote", "add", "origin", &remote.display().to_string()]);
-    fs::create_dir(&bin).expect("made");
-    let gh = "#!/bin/sh\n[ \"$1\" = --version ] && exit\nfor word; do echo \"<$word>\"; done > $HOME/asked\ncat > $HOME/body\n";
-    fs::write(bin.join("gh"), gh).expect("written");
-    fs::set_permissions(bin.join("gh"), fs::Permissions::from_mode(0o755)).expect("made executable");
-    format!("{}:{PATH}", bin.display())
-}
-
-#[test]
-fn a_run_can_end_with_a_pull_request() {
-    let project = project();
-    let (path, model) = (with_remote(&project), model(&always(BUILDS)));
-    let before = project.git(&["rev-parse", "main"]);
-    let mut command = project.command(&model, &["run", "--pr"]);
-    let output = command.env("PATH", &path).output().expect("started");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    assert_eq!(project.git(&["rev-parse", "main"]), before, "nothing lands");
-    let remote = project.home().join("remote.git");
-    assert_eq!(project.git_in(&remote, &["log", "--format=%s", "autonoe/1"]), "Build a\nwork");
-    let read = |name: &str| fs::read_to_string(project.home().join(name)).expect(name);
-    assert!(
-        read("asked").starts_with("<pr>\n<create>\n<--head>\n<autonoe/1>\n<--title>\n<Spec>\n"),
-        "{}",
-        read("asked")
-    );
-    assert!(read("body").contains("a.txt") && read("body").contains("thing A"), "{}", read("body"));
-}
-
-#[test]
-fn a_pull_request_needs_the_users_word_and_says_what_is_missing() {
-    let project = project();
-    let pr = |args: &[&str], path: &str| {
-        let output = project.autonoe(None).arg("pr").args(args).env("PATH", path).output().expect("started");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
-    };
-    let (code, said) = pr(&[], PATH);
-    assert!(code == Some(2) && said.contains("no remote 'origin'"), "{said}");
-    let path = with_remote(&project);
-    let (code, said) = pr(&["--branch", "nowhere"], &path);
-    assert!(code == Some(2) && said.contains("There is no branch 'nowhere'"), "{said}");
-    let (code, said) = pr(&[], PATH);
-    assert!(code == Some(2) && said.contains("gh was not found"), "{said}");
-    let model = model(&always(BUILDS));
-    project.run(&model, &["run", "--branch", "topic"]).assert_ended("all_passed", 0);
-    assert!(!project.path("a.txt").exists());
-    let (code, said) = pr(&["--branch", "topic"], &path);
-    assert!(code == Some(2) && said.contains("you did not agree"), "{said}");
-    assert_eq!(project.git(&["ls-remote", "origin"]), "");
-    let (code, said) = pr(&["--branch", "topic", "--yes", "--draft", "--title", "T"], &path);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(project.git(&["ls-remote", "origin"]).contains("refs/heads/topic"));
-}
-
 /// A session whose first command is `command`, and which then claims A until `end`.
-fn claims_after(command: &str, end: &str) -> String {
+pub(super) fn claims_after(command: &str, end: &str) -> String {
     always(&format!(
         r#"
           [[conversation.turn]]
@@ -617,4 +558,66 @@ fn land_finishes_a_landing_that_was_killed() {
     assert_eq!(project.read("a.txt"), "built\n");
     assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
     assert_eq!(command(&project, &["land"]), ("Nothing is waiting to land.\n".to_owned(), Some(0)));
+}
+
+#[test]
+fn what_the_user_has_removed_after_it_landed_is_not_taken_up_again() {
+    let project = project();
+    let first = model(&always(BUILDS));
+    project.run(&first, &["run"]).assert_ended("all_passed", 0);
+    project.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    project.write(".autonoe/status.json", &project.read(".autonoe/status.json").replace("true", "false"));
+    let looks = BUILDS.replace("git add a.txt", "git log --format=%s > seen.txt; git add a.txt seen.txt");
+    let run = project.run(&model(&always(&looks)), &["run"]);
+    assert_eq!(landings(&run), [("main", true)], "{}", run.stderr);
+    assert_eq!(project.read("seen.txt"), "work\n", "it began at the user's commit");
+}
+
+#[test]
+fn agents_commit_under_the_name_of_the_repository() {
+    let project = project();
+    project.git(&["config", "user.name", "Ann Work"]);
+    project.git(&["config", "user.email", "ann@work.example"]);
+    let run = project.run(&model(&always(BUILDS)), &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(project.git(&["log", "-1", "--format=%an %ae"]), "Ann Work ann@work.example");
+}
+
+#[test]
+fn what_settings_named_by_a_variable_run_does_not_land_by_itself() {
+    let project = project();
+    let settings = project.home().join("other.gitconfig");
+    fs::write(&settings, "[core]\n\tfsmonitor = ./scripts/watch.sh\n").expect("written");
+    let model = model(&always(&BUILDS.replace("a.txt", "scripts/watch.sh")));
+    let mut command = project.command(&model, &["run"]);
+    let run = RunOutput::from(command.env("GIT_CONFIG_GLOBAL", &settings).output().expect("started"));
+    assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
+    assert!(run.stderr.contains("scripts/watch.sh"), "{}", run.stderr);
+}
+
+#[test]
+fn a_file_that_the_user_ignores_does_not_land_by_force() {
+    let project = project();
+    project.commit(&[(".gitignore", ".env\n")]);
+    let command = "echo x > .env; echo x > ok.txt; git add -f .env ok.txt; git commit -qm both";
+    let model = model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'"));
+    let run = project.run(&model, &["run"]);
+    assert_eq!(landings(&run), [("autonoe/1", false)]);
+    assert!(run.of_type("landing").any(|event| event.to_string().contains(".env (ignored by git)")));
+    assert!(!project.path(".env").exists());
+    let (landed, code) = self::command(&project, &["land", "--accept-self-acting"]);
+    assert!(code == Some(0) && landed.contains("[LANDED]"), "{landed}");
+    assert_eq!(project.read(".env"), "x\n");
+}
+
+#[test]
+fn a_removal_that_is_included_lands() {
+    let project = project();
+    project.commit(&[("old.txt", "old\n")]);
+    fs::remove_file(project.path("old.txt")).expect("removed");
+    let run = project.run(&model(&always(BUILDS)), &["run", "--include-uncommitted"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(landings(&run), [("main", true)]);
+    assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    assert!(!project.git(&["ls-files"]).contains("old.txt"));
 }

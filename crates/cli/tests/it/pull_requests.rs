@@ -1,0 +1,86 @@
+//! Pull requests: what is pushed, what is asked for, and what is held back.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use autonoe_test_kit::PATH;
+
+use super::support::{CliTestProject, always, model};
+use super::workspaces::{BUILDS, claims_after, project};
+
+/// A remote repository, and a `gh` that writes down what it is asked for.
+fn with_remote(project: &CliTestProject) -> String {
+    let (remote, bin) = (project.home().join("remote.git"), project.home().join("bin"));
+    project.git(&["init", "-q", "--bare", &remote.display().to_string()]);
+    project.git(&["remote", "add", "origin", &remote.display().to_string()]);
+    fs::create_dir(&bin).expect("made");
+    let gh = "#!/bin/sh\n[ \"$1\" = --version ] && exit\nfor word; do echo \"<$word>\"; done > $HOME/asked\ncat > $HOME/body\n";
+    fs::write(bin.join("gh"), gh).expect("written");
+    fs::set_permissions(bin.join("gh"), fs::Permissions::from_mode(0o755)).expect("made executable");
+    format!("{}:{PATH}", bin.display())
+}
+
+#[test]
+fn a_run_can_end_with_a_pull_request() {
+    let project = project();
+    let (path, model) = (with_remote(&project), model(&always(BUILDS)));
+    let before = project.git(&["rev-parse", "main"]);
+    let mut command = project.command(&model, &["run", "--pr"]);
+    let output = command.env("PATH", &path).output().expect("started");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(project.git(&["rev-parse", "main"]), before, "nothing lands");
+    let remote = project.home().join("remote.git");
+    assert_eq!(project.git_in(&remote, &["log", "--format=%s", "autonoe/1"]), "Build a\nwork");
+    let read = |name: &str| fs::read_to_string(project.home().join(name)).expect(name);
+    assert!(
+        read("asked").starts_with("<pr>\n<create>\n<--head>\n<autonoe/1>\n<--title>\n<Spec>\n"),
+        "{}",
+        read("asked")
+    );
+    assert!(read("body").contains("a.txt") && read("body").contains("thing A"), "{}", read("body"));
+}
+
+#[test]
+fn a_pull_request_needs_the_users_word_and_says_what_is_missing() {
+    let project = project();
+    let pr = |args: &[&str], path: &str| {
+        let output = project.autonoe(None).arg("pr").args(args).env("PATH", path).output().expect("started");
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = pr(&[], PATH);
+    assert!(code == Some(2) && said.contains("no remote 'origin'"), "{said}");
+    let path = with_remote(&project);
+    let (code, said) = pr(&["--branch", "nowhere"], &path);
+    assert!(code == Some(2) && said.contains("There is no branch 'nowhere'"), "{said}");
+    let (code, said) = pr(&[], PATH);
+    assert!(code == Some(2) && said.contains("gh was not found"), "{said}");
+    let model = model(&always(BUILDS));
+    project.run(&model, &["run", "--branch", "topic"]).assert_ended("all_passed", 0);
+    assert!(!project.path("a.txt").exists());
+    let (code, said) = pr(&["--branch", "topic"], &path);
+    assert!(code == Some(2) && said.contains("you did not agree"), "{said}");
+    assert_eq!(project.git(&["ls-remote", "origin"]), "");
+    let (code, said) = pr(&["--branch", "topic", "--yes", "--draft", "--title", "T"], &path);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(project.git(&["ls-remote", "origin"]).contains("refs/heads/topic"));
+}
+
+#[test]
+fn changes_of_what_ci_runs_are_pushed_only_with_the_users_word() {
+    let project = project();
+    let path = with_remote(&project);
+    project.git(&["push", "-q", "origin", "main"]);
+    let command = "mkdir -p .github/workflows; echo 'on: push' > .github/workflows/x.yml; echo x > .envrc; git add -A; git commit -qm ci";
+    let model = model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'"));
+    let output = project.command(&model, &["run", "--pr"]).env("PATH", &path).output().expect("started");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("these files change what your CI runs: .github/workflows/x.yml"), "{said}");
+    assert!(!project.git(&["ls-remote", "origin"]).contains("autonoe/1"));
+    let mut pr = project.autonoe(None);
+    let output = pr.args(["pr", "--yes", "--accept-ci"]).env("PATH", &path).output().expect("started");
+    assert!(output.status.success(), "{output:?}");
+    assert!(project.git(&["ls-remote", "origin"]).contains("autonoe/1"));
+    let body = fs::read_to_string(project.home().join("body")).expect("read");
+    assert!(body.contains("by themselves, so look at them first: `.envrc`"), "{body}");
+}
