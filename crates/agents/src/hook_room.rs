@@ -31,7 +31,6 @@ impl HookRunner for HookRoom<'_> {
         let bounded_command = BoundedCommand {
             launch,
             input: input.as_bytes().to_vec(),
-            stream: None,
             separate_stderr: true,
             time_limit,
             output_limits: OutputLimits { head: MAX_HOOK_OUTPUT, tail: 0 },

@@ -79,7 +79,6 @@ impl Helper<'_> {
         let bounded_command = BoundedCommand {
             launch,
             input: Vec::new(),
-            stream: None,
             separate_stderr: true,
             time_limit: self.time_limit,
             output_limits: OUTPUT_LIMITS,

@@ -200,7 +200,6 @@ async fn run_script(
     let bounded_command = BoundedCommand {
         launch,
         input: Vec::new(),
-        stream: None,
         separate_stderr: false,
         time_limit,
         output_limits: OUTPUT_LIMITS,

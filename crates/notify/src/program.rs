@@ -87,14 +87,8 @@ impl Programs {
             .args(args)
             .cwd(&self.directory)
             .envs(environment.iter().map(|(name, value)| (name, value)));
-        let command = BoundedCommand {
-            launch,
-            input,
-            stream: None,
-            separate_stderr: true,
-            time_limit,
-            output_limits: OUTPUT_LIMITS,
-        };
+        let command =
+            BoundedCommand { launch, input, separate_stderr: true, time_limit, output_limits: OUTPUT_LIMITS };
         let ran = command.run(|_| {}).await;
         room.close().await;
         let name = program.file_name().unwrap_or_default().to_string_lossy();

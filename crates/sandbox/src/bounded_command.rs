@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -34,8 +34,6 @@ pub struct BoundedCommand {
     pub launch: Launch,
     /// All of its standard input.
     pub input: Vec<u8>,
-    /// A named pipe to which the program prints instead of its standard output, in addition to that; made here.
-    pub stream: Option<PathBuf>,
     /// Whether standard error is captured separately. Otherwise it is part of the output, in order of time.
     pub separate_stderr: bool,
     pub time_limit: Duration,
@@ -96,11 +94,21 @@ fn quoted(path: &Path) -> String {
 
 impl BoundedCommand {
     /// Runs the program. `on_output` receives every byte of its output, including bytes that are not kept.
-    pub async fn run(self, mut on_output: impl FnMut(&[u8]) + Send) -> CommandResult {
+    pub async fn run(self, on_output: impl FnMut(&[u8]) + Send) -> CommandResult {
+        self.run_printing_to(None, on_output).await
+    }
+
+    /// The same, for a program that opens the named pipe `stream`, which is made here, and prints to it from then on; see
+    /// [`SessionSandbox::shell_printing_to`].
+    pub async fn run_printing_to(
+        self,
+        stream: Option<&Path>,
+        mut on_output: impl FnMut(&[u8]) + Send,
+    ) -> CommandResult {
         let (mut output, mut stderr) =
             (CapturedOutput::new(self.output_limits), CapturedOutput::new(self.output_limits));
         let (time_limit, input) = (self.time_limit, self.input.clone());
-        let stream = self.stream.as_deref().map(OutputStream::make).transpose();
+        let stream = stream.map(OutputStream::make).transpose();
         let started = stream.and_then(|stream| Ok((self.start()?, stream)));
         let ((mut child, mut output_pipe), stream) = match started {
             Ok(started) => started,

@@ -260,13 +260,12 @@ async fn run_in(
     let bounded_command = BoundedCommand {
         launch,
         input: Vec::new(),
-        stream,
         separate_stderr: false,
         time_limit: check.time_limit,
         output_limits: OUTPUT_LIMITS,
     };
     let mut hash = Sha256::new();
-    let ran = bounded_command.run(|bytes| hash.update(bytes)).await;
+    let ran = bounded_command.run_printing_to(stream.as_deref(), |bytes| hash.update(bytes)).await;
     let mut output = ran.output.text();
     let (verdict, exit) = match ran.ending {
         CommandEnd::TimedOut => (CheckVerdict::TimedOut { limit: check.time_limit }, None),

@@ -114,7 +114,6 @@ impl SystemHost {
         let bounded_command = BoundedCommand {
             launch: launch.cwd(&self.root),
             input,
-            stream: None,
             separate_stderr,
             time_limit,
             output_limits: OUTPUT_LIMITS,

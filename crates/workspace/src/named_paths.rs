@@ -57,15 +57,17 @@ const GIT_HOOKS: [&str; 23] = [
 ];
 
 /// Files of the working tree that programs act on by themselves, and that name the scripts to run.
-const ACTING_TEXTS: [&str; 7] = [
+const ACTING_SETTINGS: [&str; 6] = [
     ".claude/settings.json",
-    ".envrc",
     ".pre-commit-config.yaml",
     ".vscode/tasks.json",
     "lefthook.yaml",
     "lefthook.yml",
     "prek.toml",
 ];
+
+/// A script that direnv runs.
+const ENVRC: &str = ".envrc";
 
 /// Paths relative to the top of the working tree.
 #[derive(Debug, Default)]
@@ -83,7 +85,15 @@ struct HookText {
     /// The name of the hook.
     hook: String,
     file: PathBuf,
-    is_hook: bool,
+    kind: TextKind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum TextKind {
+    Hook,
+    Script,
+    /// Settings, in which only some lines say what to run.
+    Settings,
 }
 
 impl NamedPaths {
@@ -106,10 +116,12 @@ impl NamedPaths {
                 found.named.extend(of_top.map(|name| (*name).to_owned()));
             }
         }
-        texts.extend(ACTING_TEXTS.iter().map(|name| HookText {
+        let acting = ACTING_SETTINGS.iter().map(|name| (name, TextKind::Settings));
+        let acting = acting.chain([(&ENVRC, TextKind::Script)]);
+        texts.extend(acting.map(|(name, kind)| HookText {
             hook: (*name).to_owned(),
             file: top.join(name),
-            is_hook: false,
+            kind,
         }));
         found.add_texts(texts, top);
         found
@@ -153,7 +165,7 @@ impl NamedPaths {
     /// Adds what hooks name, and what the scripts that they mention mention in turn.
     fn add_texts(&mut self, mut texts: VecDeque<HookText>, top: &Path) {
         let mut seen = HashSet::new();
-        while let Some(HookText { hook, file, is_hook }) = texts.pop_front() {
+        while let Some(HookText { hook, file, kind }) = texts.pop_front() {
             let Some(real) = file.canonicalize().ok().filter(|_| seen.len() < MAX_TEXTS) else { continue };
             let inside = real.strip_prefix(top).ok().and_then(Path::to_str).map(str::to_owned);
             if !seen.insert(real.clone()) {
@@ -161,12 +173,11 @@ impl NamedPaths {
             }
             let (text, _) = read_start(&real, HOOK_BYTES).ok().flatten().unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
-            let text = if ACTING_TEXTS.contains(&hook.as_str()) {
-                commands_of(&hook, &text)
-            } else {
-                text.into_owned()
+            let text = match kind {
+                TextKind::Settings => lines_with_commands(&text),
+                TextKind::Hook | TextKind::Script => text.into_owned(),
             };
-            if is_hook {
+            if kind == TextKind::Hook {
                 self.named.extend(inside.clone());
                 self.named.extend(named_in_hook(&text, top));
             }
@@ -181,7 +192,7 @@ impl NamedPaths {
                 let file = top.join(&path);
                 let is_followed = is_script(&file) && !path.split('/').any(|part| INSTALLED.contains(&part));
                 if self.mentioned.insert(path) && is_followed {
-                    texts.push_back(HookText { hook: hook.clone(), file, is_hook: false });
+                    texts.push_back(HookText { hook: hook.clone(), file, kind: TextKind::Script });
                 }
             }
         }
@@ -239,13 +250,10 @@ fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
 }
 
 /// Of settings, the lines that say what to run; the others name files for other reasons.
-fn commands_of(name: &str, text: &str) -> String {
+fn lines_with_commands(settings: &str) -> String {
     const KEYS: [&str; 5] = ["entry", "run", "command", "args", "script"];
-    if !name.contains('.') || name == ".envrc" {
-        return text.to_owned();
-    }
     let says_what_to_run = |line: &&str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
-    text.lines().filter(says_what_to_run).collect::<Vec<_>>().join("\n")
+    settings.lines().filter(says_what_to_run).collect::<Vec<_>>().join("\n")
 }
 
 /// The directories with hooks that settings name. Those of Husky run the ones in the directory above.
@@ -274,7 +282,7 @@ fn hooks_in(directory: &Path, is_hook_name: impl Fn(&str) -> bool) -> Vec<HookTe
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let hooks = names.filter(|name| is_hook_name(name)).take(MAX_HOOKS);
-    hooks.map(|hook| HookText { file: directory.join(&hook), hook, is_hook: true }).collect()
+    hooks.map(|hook| HookText { file: directory.join(&hook), hook, kind: TextKind::Hook }).collect()
 }
 
 /// The paths that a hook names. A directory counts only where its files are run one by one; elsewhere it is what a linter looks at.

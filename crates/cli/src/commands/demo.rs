@@ -66,20 +66,12 @@ pub fn cmd_demo(args: DemoArgs, mut environment: Environment) -> Result<u8, Faul
         directory.display()
     ));
     let run_args = run_args(&directory, args.debug)?;
+    let job = RunJob::Run { is_strict: false, no_sync: false, verifier: None };
     let request = RunRequest {
-        job: RunJob::Run { is_strict: false, no_sync: false, verifier: None },
-        args: &run_args.common,
-        plan_model: run_args.spec.plan_model.as_deref(),
-        resume: false,
-        start_over: false,
-        approve_plan: false,
-        allow_destructive: false,
         // The project is a shell script, so that nothing has to be installed. No profile allows `sh`.
         allow_commands: vec!["sh".to_owned()],
-        no_sandbox: false,
-        agent_lock: None,
         site: Some(SiteOptions::default()),
-        warning: None,
+        ..RunRequest::of_spec(job, &run_args.common, &run_args.spec)
     };
     let code = drive(request, &environment)?;
     let problems = server.problems();

@@ -53,18 +53,8 @@ pub fn cmd_plan(args: &PlanArgs, environment: &Environment) -> Result<u8, Fault>
         return Ok(exit::DONE);
     }
     let request = RunRequest {
-        job: RunJob::Plan,
-        args: &args.common,
-        plan_model: args.spec.plan_model.as_deref(),
-        resume: args.spec.resume,
-        start_over: args.spec.start_over,
-        approve_plan: false,
-        allow_destructive: false,
-        allow_commands: Vec::new(),
-        no_sandbox: false,
         site: Some(SiteOptions { is_throwaway: true, ..SiteOptions::default() }),
-        agent_lock: None,
-        warning: None,
+        ..RunRequest::of_spec(RunJob::Plan, &args.common, &args.spec)
     };
     drive(request, environment)
 }

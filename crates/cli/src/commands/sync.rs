@@ -24,18 +24,8 @@ pub struct SyncArgs {
 
 pub fn cmd_sync(args: SyncArgs, environment: Environment) -> Result<u8, Fault> {
     let request = RunRequest {
-        job: RunJob::Sync,
-        args: &args.common,
-        plan_model: args.spec.plan_model.as_deref(),
-        resume: args.spec.resume,
-        start_over: args.spec.start_over,
-        approve_plan: false,
-        allow_destructive: false,
-        allow_commands: Vec::new(),
-        no_sandbox: false,
-        agent_lock: None,
         site: (!args.in_place).then(|| SiteOptions { is_throwaway: true, ..SiteOptions::default() }),
-        warning: None,
+        ..RunRequest::of_spec(RunJob::Sync, &args.common, &args.spec)
     };
     drive(request, &environment)
 }

@@ -4,7 +4,7 @@ use autonoe_store::AgentLock;
 use autonoe_workspace::SiteOptions;
 
 use super::job::RunJob;
-use crate::arguments::CommonArgs;
+use crate::arguments::{CommonArgs, SpecArgs};
 
 pub struct RunRequest<'a> {
     pub job: RunJob<'a>,
@@ -29,4 +29,34 @@ pub struct RunRequest<'a> {
     pub agent_lock: Option<AgentLock>,
     /// Printed before anything else.
     pub warning: Option<&'static str>,
+}
+
+impl<'a> RunRequest<'a> {
+    /// In the user's checkout, without any further option.
+    pub fn new(job: RunJob<'a>, args: &'a CommonArgs) -> Self {
+        Self {
+            job,
+            args,
+            plan_model: None,
+            resume: false,
+            start_over: false,
+            approve_plan: false,
+            allow_destructive: false,
+            allow_commands: Vec::new(),
+            no_sandbox: false,
+            site: None,
+            agent_lock: None,
+            warning: None,
+        }
+    }
+
+    /// With the options of commands that plan.
+    pub fn of_spec(job: RunJob<'a>, args: &'a CommonArgs, spec: &'a SpecArgs) -> Self {
+        Self {
+            plan_model: spec.plan_model.as_deref(),
+            resume: spec.resume,
+            start_over: spec.start_over,
+            ..Self::new(job, args)
+        }
+    }
 }

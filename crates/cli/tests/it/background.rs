@@ -5,24 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use autonoe_scripted::ScriptedServer;
 
-use super::support::{CliTestProject, assert_no_processes_left, coding, model, until};
-
-/// Builds A when `go` exists, then B.
-fn two_sessions() -> ScriptedServer {
-    let first = r#"
-    [[conversation]]
-    name = "coding A"
-    when = ["one deliverable", "Open, in order of priority:\n- `A`"]
-      [[conversation.turn]]
-      text = "I wait."
-      call = [{ tool = "Bash", input = { command = "touch waiting; while [ ! -f go ]; do sleep 0.05; done" } }]
-      [[conversation.turn]]
-      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-      [[conversation.turn]]
-      text = "A is passed."
-    "#;
-    model(&[first, &coding("B", "passed")].concat())
-}
+use super::support::{CliTestProject, assert_no_processes_left, two_sessions, until};
 
 fn detached(project: &CliTestProject, model: &ScriptedServer) -> Output {
     let mut command = project.autonoe(Some(model));

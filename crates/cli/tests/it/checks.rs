@@ -5,7 +5,9 @@ use std::process::Stdio;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::support::{CliTestProject, always, assert_script_followed, model, processes_in, signal, until};
+use super::support::{
+    CliTestProject, RunOutput, always, assert_script_followed, model, processes_in, signal, until,
+};
 
 const SPEC: &str =
     "# Calc\n\n## Adding\n\n```check A\n$ sh calc.sh add 2 3\n5\n$ sh calc.sh add 10 20\n30\n```\n";
@@ -338,8 +340,7 @@ fn an_interrupt_does_not_wait_for_a_check() {
         state.exists() && processes_in(&state).iter().any(|line| line.contains("sleep 300"))
     });
     signal(&child, Signal::INT);
-    super::support::RunOutput::from(child.wait_with_output().expect("ended"))
-        .assert_ended("interrupted", 130);
+    RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("interrupted", 130);
     until("nothing runs any more", || processes_in(&state).is_empty());
 }
 
@@ -413,4 +414,41 @@ fn a_forged_test_does_not_land_without_the_users_word() {
     let (code, said) = land(&["--accept-protected"]);
     assert!(code == Some(0) && said.contains("[LANDED]"), "{said}");
     assert_eq!(project.read("tests/a.sh"), "true\n");
+}
+
+#[test]
+fn a_passed_variable_is_nowhere_in_what_checks_and_agents_say() {
+    const VALUE: &str = "swordfish-8417-never-real";
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_repository();
+    let check = serde_json::json!({ "name": "a", "deliverable": "A", "run": "cat a.txt && env", "output": ["built"] });
+    project.write(".autonoe/checks.json", &serde_json::json!({ "checks": [check] }).to_string());
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [
+            { tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm \"$TOKEN\"" } },
+            { tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } },
+            { tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "blocked", reason = "It refuses swordfish-8417-never-real" } },
+          ]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    project.write("../home/.config/autonoe/config.toml", "[sandbox]\nenv = [\"TOKEN\"]\n");
+    let mut run = project.command(&model, &["run", "-n", "1"]);
+    let run = RunOutput::from(run.env("TOKEN", VALUE).output().expect("started"));
+    assert_eq!(
+        project.statuses(),
+        [("A".to_owned(), "passed"), ("B".to_owned(), "blocked")],
+        "{}",
+        run.stderr
+    );
+    for args in [&["status"][..], &["status", "--json"], &["report"], &["verify", "--json"]] {
+        let output = project.autonoe(None).args(args).env("TOKEN", VALUE).output().expect("started");
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(!shown.contains(VALUE) && shown.contains("[redacted]"), "{args:?}: {shown}");
+    }
+    for file in [".autonoe/evidence/A.json", ".autonoe/status.json"] {
+        assert!(!project.read(file).contains(VALUE), "{file}");
+    }
 }

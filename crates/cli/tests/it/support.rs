@@ -278,3 +278,20 @@ pub fn signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).expect("pid")).expect("pid");
     rustix::process::kill_process(pid, signal).expect("signal sent");
 }
+
+/// Builds A, says that it waits, and does so until `go` exists; then builds B.
+pub fn two_sessions() -> ScriptedServer {
+    let first = r#"
+    [[conversation]]
+    name = "coding A"
+    when = ["one deliverable", "Open, in order of priority:\n- `A`"]
+      [[conversation.turn]]
+      text = "I wait."
+      call = [{ tool = "Bash", input = { command = "touch waiting; while [ ! -f go ]; do sleep 0.05; done" } }]
+      [[conversation.turn]]
+      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+      [[conversation.turn]]
+      text = "A is passed."
+    "#;
+    model(&[first, &coding("B", "passed")].concat())
+}

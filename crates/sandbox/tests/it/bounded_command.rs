@@ -16,7 +16,6 @@ fn bounded_command(test_room: &TestRoom, script: &str) -> BoundedCommand {
     BoundedCommand {
         launch: test_room.script(script),
         input: Vec::new(),
-        stream: None,
         separate_stderr: false,
         time_limit: LONG,
         output_limits: OUTPUT_LIMITS,
@@ -33,7 +32,6 @@ async fn the_result_has_the_exit_code_and_the_output() {
     let ran = run(bounded_command(&test_room, "echo out; echo err >&2; exit 3")).await;
     assert_eq!((ran.ending, ran.output.text()), (CommandEnd::Exit(3), "out\nerr\n".to_owned()));
     let ran = run(BoundedCommand {
-        stream: None,
         separate_stderr: true,
         ..bounded_command(&test_room, "echo out; echo err >&2")
     })

@@ -60,7 +60,6 @@ impl GithubIssues {
         let bounded_command = BoundedCommand {
             launch,
             input: Vec::new(),
-            stream: None,
             separate_stderr: true,
             time_limit: TIME_LIMIT,
             output_limits: OUTPUT_LIMITS,

@@ -107,19 +107,14 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
     let host_effects = host_effects(&project, &agent, environment)?;
     let agent_lock = (!args.in_place).then(|| agent_lock(&project, &args)).transpose()?;
     let slot = agent_lock.as_ref().map(|lock| lock.slot().to_owned());
+    let job = AgentJob { name: args.name, agent, resumes: args.resume, host_effects };
     let request = RunRequest {
-        job: RunJob::Agent(Box::new(AgentJob { name: args.name, agent, resumes: args.resume, host_effects })),
-        args: &args.common,
-        plan_model: None,
-        resume: false,
-        start_over: false,
-        approve_plan: false,
         allow_destructive: args.allow_destructive,
-        allow_commands: Vec::new(),
         no_sandbox: args.no_sandbox,
         site: (!args.in_place).then(|| SiteOptions { when: LandWhen::End, slot, ..SiteOptions::default() }),
         agent_lock,
         warning: args.allow_destructive.then_some(DESTRUCTIVE),
+        ..RunRequest::new(RunJob::Agent(Box::new(job)), &args.common)
     };
     drive(request, environment)
 }
