@@ -1,4 +1,5 @@
-//! Links with packed relative relocations (DT_RELR) where the host's C library supports them. Every start processes all relocations,
+//! Links builds for tests at a fixed address: they start helper processes by the thousand, and a large unoptimised binary spends half of
+//! each start on relocations. Links others with packed relative relocations (DT_RELR) where the host's C library supports them. Every start processes all relocations,
 //! including those of the helper processes that run this binary, so a compact table shortens each of them. A glibc older than 2.36
 //! refuses to load such a binary.
 
@@ -11,7 +12,12 @@ const MIN_GLIBC: (u32, u32) = (2, 36);
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     let is_native_build = env::var("HOST") == env::var("TARGET");
-    if is_native_build && glibc().is_some_and(|version| version >= MIN_GLIBC) {
+    if is_native_build
+        && env::var("PROFILE").is_ok_and(|profile| profile == "debug")
+        && cfg!(target_os = "linux")
+    {
+        println!("cargo::rustc-link-arg-bins=-no-pie");
+    } else if is_native_build && glibc().is_some_and(|version| version >= MIN_GLIBC) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }
