@@ -239,6 +239,9 @@ impl CheckRoom<'_> {
         if run.passed() && !changed.is_empty() {
             run.verdict = CheckVerdict::ChangedFiles { files: changed };
         }
+        if run.passed() {
+            self.checkout.note_generated(files).await;
+        }
         Ok(run)
     }
 }

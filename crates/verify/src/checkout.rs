@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -25,6 +25,7 @@ use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
 use crate::no_commit::{NoCommit, QueryError};
+use crate::runner_files::runner_files_in;
 use crate::startup_places::{make_startup_places, startup_places};
 use crate::uncommitted::uncommitted;
 
@@ -106,6 +107,8 @@ pub struct Checkout {
     own_room: GitRoom,
     /// What is ready for the next check.
     pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
+    /// Files that test runners read by themselves, and that commands of checks made.
+    generated: std::sync::Mutex<BTreeSet<String>>,
     // Last, so that rooms are closed before their directory is gone.
     directory: TempDir,
 }
@@ -137,6 +140,19 @@ impl Checkout {
             Content::Commit(objects) => objects.runner_files.clone(),
             Content::Files(_) => BTreeSet::new(),
         }
+    }
+
+    /// Those that commands of checks made.
+    pub(crate) fn generated_runner_files(&self) -> BTreeSet<String> {
+        self.generated.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes which of them a command has made in a checkout.
+    pub(crate) async fn note_generated(&self, files: &CheckoutFiles) {
+        let (root, committed) = (files.root.clone(), self.runner_files());
+        let found = blocking(move |cancel: &_| runner_files_in(&root, cancel)).await;
+        let made = found.into_iter().filter(|path| !committed.contains(path));
+        self.generated.lock().unwrap_or_else(PoisonError::into_inner).extend(made);
     }
 
     /// Makes a clean checkout.
@@ -323,6 +339,7 @@ impl CheckoutFactory {
             part,
             own_room,
             prepared: Default::default(),
+            generated: Default::default(),
             directory,
         })
     }

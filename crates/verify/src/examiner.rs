@@ -414,7 +414,9 @@ fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String
     let known = registry.runner_files.clone().unwrap_or_default();
     let is_new =
         |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
-    checkout.runner_files().into_iter().filter(is_new).collect()
+    let made = checkout.generated_runner_files().into_iter().filter(is_new);
+    let made = made.map(|file| format!("{file} (made by a check's command)"));
+    checkout.runner_files().into_iter().filter(is_new).chain(made).collect()
 }
 
 /// Remembers which checks of the user's failed when they last ran.

@@ -120,13 +120,13 @@ pub(crate) fn freeze(
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, Fault> {
     let mut missing = Vec::new();
-    for glob in globs {
+    for glob in globs.iter().flat_map(|glob| through_link(root, glob)) {
         if !registry.globs.insert(glob.clone()) {
             continue;
         }
-        let files = matching(root, [glob], cancel)?;
+        let files = matching(root, [&glob], cancel)?;
         if files.is_empty() {
-            registry.globs.remove(glob);
+            registry.globs.remove(&glob);
             missing.push(glob.clone());
         }
         for file in files {
@@ -143,6 +143,32 @@ pub(crate) fn freeze(
         }
     }
     Ok(missing)
+}
+
+/// A pattern; or, if it begins with a directory that is a link, the link and the pattern where it leads.
+fn through_link(root: &Path, glob: &str) -> Vec<String> {
+    let unchanged = vec![glob.to_owned()];
+    let (Ok(pattern), Ok(real)) = (ProtectPattern::parse(glob), root.canonicalize()) else {
+        return unchanged;
+    };
+    let mut link = PathBuf::new();
+    for (number, name) in pattern.literal_prefix().enumerate() {
+        link.push(name);
+        if pattern.up > 0 || !root.join(&link).is_symlink() {
+            continue;
+        }
+        let target = root.join(&link).canonicalize().ok();
+        let target = target.filter(|target| target.is_dir());
+        let inside = target.and_then(|target| Some(target.strip_prefix(&real).ok()?.to_str()?.to_owned()));
+        let rest: Vec<_> = pattern.glob.split('/').skip(number + 1).collect();
+        return match (inside, link.to_str()) {
+            (Some(inside), Some(link)) if !rest.is_empty() => {
+                vec![globset::escape(link), format!("{}/{}", globset::escape(&inside), rest.join("/"))]
+            }
+            _ => unchanged,
+        };
+    }
+    unchanged
 }
 
 /// Accepts the file that an accepted link leads to, if it is one of the project's.

@@ -1,6 +1,12 @@
 //! Files that test runners and interpreters read by themselves: one that appears with the work can change what a check shows, without being
 //! named by it.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ignore::{DirEntry, WalkBuilder};
+use tokio_util::sync::CancellationToken;
+
 /// File names, wherever they are.
 const NAMES: [&str; 61] = [
     ".babelrc",
@@ -119,6 +125,41 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
         || shadows_python(path)
+}
+
+/// Directories of dependencies and build output, whose files have such names without being read.
+const SKIPPED: [&str; 12] = [
+    ".cache",
+    ".git",
+    ".nox",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "dist-packages",
+    "node_modules",
+    "site-packages",
+    "target",
+    "vendor",
+    "venv",
+];
+
+/// The most files that are looked at.
+const MAX_FILES: usize = 50_000;
+
+/// The files below `root` that test runners and interpreters read by themselves, without those of dependencies.
+pub(crate) fn runner_files_in(root: &Path, cancel: &CancellationToken) -> BTreeSet<String> {
+    let is_skipped = |entry: &DirEntry| SKIPPED.iter().any(|name| entry.file_name() == *name);
+    let walk = WalkBuilder::new(root)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |entry| !is_skipped(entry))
+        .build();
+    walk.filter_map(Result::ok)
+        .take(MAX_FILES)
+        .take_while(|_| !cancel.is_cancelled())
+        .filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()))
+        .filter(|path| is_runner_file(path))
+        .collect()
 }
 
 /// Whether Python would import it in place of a module of its own.

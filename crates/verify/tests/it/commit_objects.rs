@@ -145,3 +145,14 @@ async fn new_files_that_test_runners_read_are_named() {
     examiner.assert_claim("A", Assurance::Verified, &[named]).await;
     assert_eq!(fixture.evidence("A").unwrap()["runner_files"], json!(["json.py", "tests/conftest.py"]));
 }
+
+#[tokio::test]
+async fn files_that_test_runners_read_are_named_if_a_check_makes_them() {
+    let spec = "# Calc\n\n```check A\n$ sh build.sh\n$ sh calc.sh add 2 3\n5\n```\n";
+    let fixture = VerifyFixture::new(spec);
+    let examiner = fixture.prepared().await;
+    let makes = "echo script-shell=./sh > .npmrc; mkdir -p node_modules/x; touch node_modules/x/.npmrc log\n";
+    fixture.commit(&[("calc.sh", ADDS), ("build.sh", makes)]);
+    let named = "by themselves: .npmrc (made by a check's command).";
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+}

@@ -135,6 +135,25 @@ async fn what_a_protected_link_leads_to_is_protected_too() {
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
 }
 
+#[tokio::test]
+async fn a_protected_directory_may_be_a_link() {
+    let fixture = VerifyFixture::without_repository(TESTED);
+    fixture.git(&["init", "-q", "-b", "main", "."]);
+    fixture.write("real/add.sh", TEST);
+    symlink("real", fixture.path("tests")).unwrap();
+    fixture.commit(&[("a", "a\n")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("real/add.sh", WEAK)]);
+    examiner.assert_claim("A", Assurance::Failed, &["real/add.sh"]).await;
+    // Nor does it help to let the link lead elsewhere.
+    fs::remove_file(fixture.path("tests")).unwrap();
+    symlink("weak", fixture.path("tests")).unwrap();
+    fixture.commit(&[("real/add.sh", TEST), ("weak/add.sh", WEAK)]);
+    examiner.assert_claim("A", Assurance::Failed, &["tests"]).await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
 /// The checkouts of this test are below `/tmp`, which is the room's own there.
 #[tokio::test]
 async fn the_directories_above_a_test_with_an_absolute_path_cannot_be_replaced() {
