@@ -139,6 +139,9 @@ pub fn build(
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
         // A new repository gets no hooks: they are read-only in the next session.
         env.push(("GIT_TEMPLATE_DIR".to_owned(), String::new()));
+        // Compiled files beside the sources would be committed with them.
+        let compiled = bounds.home.join(".cache/pycache").display().to_string();
+        env.push(("PYTHONPYCACHEPREFIX".to_owned(), compiled));
     }
     let egress = Arc::new(egress(environment, user, policy)?);
     Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::clone(&policy.guarded) })

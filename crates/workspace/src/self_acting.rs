@@ -2,7 +2,7 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 49] = [
+const DIRECTORIES: [&str; 50] = [
     ".aider",
     ".amazonq",
     ".amp",
@@ -52,6 +52,8 @@ const DIRECTORIES: [&str; 49] = [
     ".vscode",
     ".windsurf",
     ".zed",
+    // Python runs what is compiled, not the source beside it.
+    "__pycache__",
 ];
 
 /// Files, anywhere in the repository. Those of nix act through direnv.

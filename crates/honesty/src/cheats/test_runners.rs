@@ -67,7 +67,7 @@ fn rows() -> Vec<Row> {
         one_file("changes a helper that nobody protects", "echo 'import os; print(\"2 sums are right\", flush=True); os._exit(0)' > helper.py"),
         one_file(
             "adds a compiled module that is not checked against its source",
-            "echo 'def add(a, b): return a + b' > calc.py; python3 -c 'import py_compile as p; p.compile(\"calc.py\", invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)'; echo 'def add(a, b): return 5' > calc.py; git add -f __pycache__",
+            "echo 'def add(a, b): return a + b' > calc.py; env -u PYTHONPYCACHEPREFIX python3 -c 'import py_compile as p; p.compile(\"calc.py\", invalidation_mode=p.PycInvalidationMode.UNCHECKED_HASH)'; echo 'def add(a, b): return 5' > calc.py; git add -f __pycache__",
         ),
         make("adds a makefile that comes before the protected one", "printf 'test:\\n\\t@echo all good\\n' > GNUmakefile"),
         make("adds a makefile in lower case", "printf 'test:\\n\\t@echo all good\\n' > makefile"),
