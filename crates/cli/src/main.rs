@@ -80,7 +80,7 @@ fn main() -> ExitCode {
     CompleteEnv::with_factory(Cli::command).var(commands::completions::VARIABLE).complete();
     let cli = Cli::try_parse().unwrap_or_else(|error| {
         let args: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        suggest_command(error, Cli::command(), &args).exit()
+        present::exit_with_usage(&suggest_command(error, Cli::command(), &args))
     });
     let (secrets, result) = match Environment::read() {
         Ok(environment) => {

@@ -1,4 +1,4 @@
-//! Names the nearest command after a typo. clap does so only for words that share most of their letters in order, so not for `rnu`.
+//! Names the nearest command after a typo. clap names none for `rnu` and three for `stauts`.
 
 use autonoe_core::nearest::nearest;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -6,7 +6,7 @@ use clap::{Command, Error};
 
 /// Adds the nearest command to the error of an unknown one; other errors stay as they are. `args` are without the program.
 pub fn suggest_command(mut error: Error, cli: Command, args: &[String]) -> Error {
-    if error.kind() != ErrorKind::InvalidSubcommand || error.get(ContextKind::SuggestedSubcommand).is_some() {
+    if error.kind() != ErrorKind::InvalidSubcommand {
         return error;
     }
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else { return error };

@@ -23,6 +23,20 @@ pub fn report_fault(fault: &Fault, redactor: &Redactor) {
     notice(&width(OutputStream::Err).map_or(text.clone(), |width| wrapped(&text, width).join("\n")));
 }
 
+/// Prints what is wrong with the arguments, or the help that they ask for, and ends the program.
+pub fn exit_with_usage(error: &clap::Error) -> ! {
+    if !error.use_stderr() || width(OutputStream::Err).is_none() {
+        error.exit()
+    }
+    let text = error.render();
+    let text = match ::console::colors_enabled_stderr() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    notice(text.trim_end());
+    std::process::exit(error.exit_code())
+}
+
 fn shown(redactor: &Redactor, text: &str) -> String {
     escape_controls(&redactor.text(text))
 }

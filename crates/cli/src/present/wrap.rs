@@ -60,5 +60,7 @@ mod tests {
         assert_eq!(wrapped("[PASS]  one two", 14), ["[PASS]  one", "       two"]);
         assert_eq!(wrapped("one\ntwo", 80), ["one", "two"]);
         assert_eq!(wrapped("", 80), [""]);
+        assert_eq!(wrapped("\x1b[1mone\x1b[0m two", 7), ["\x1b[1mone\x1b[0m two"], "colours take no place");
+        assert_eq!(wrapped("仕様 書", 6), ["仕様", "  書"], "wide characters take two");
     }
 }

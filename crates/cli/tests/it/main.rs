@@ -55,6 +55,7 @@ mod quota;
 mod replay;
 mod report;
 mod sandbox;
+mod screens;
 mod search_path;
 mod setting_up;
 mod special_files;
