@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use autonoe_files::PathMapping;
 use serde::{Deserialize, Serialize};
 
-use crate::{system, system_paths};
+use crate::{os_text, system, system_paths};
 
 /// The mechanism that enforces the bounds, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,7 +70,7 @@ pub struct Bounds {
     pub shown_at: Option<PathBuf>,
     /// Absolute paths that stay read-only although they are within writable ones. Layers that can do so prevent a missing
     /// directory from being created.
-    #[serde(with = "any_paths")]
+    #[serde(with = "os_text::paths")]
     pub protected: Vec<PathBuf>,
     /// The private home directory of the processes, outside the project, writable.
     pub home: PathBuf,
@@ -183,22 +183,5 @@ impl Bounds {
     /// The writable directories that belong to the room itself.
     pub(crate) fn private(&self) -> [&Path; 2] {
         [&self.home, &self.temp]
-    }
-}
-
-/// Paths whose names need not be UTF-8, as those of a repository's files: serde refuses them in a [`PathBuf`].
-mod any_paths {
-    use std::ffi::OsString;
-    use std::path::PathBuf;
-
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(paths.iter().map(|path| path.as_os_str()))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PathBuf>, D::Error> {
-        let paths = Vec::<OsString>::deserialize(deserializer)?;
-        Ok(paths.into_iter().map(PathBuf::from).collect())
     }
 }

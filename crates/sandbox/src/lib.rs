@@ -19,6 +19,7 @@ mod launch;
 mod layer_unavailable;
 mod nested_repositories;
 mod open;
+mod os_text;
 mod program;
 mod record;
 mod repository;

@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{Bounds, SandboxLayer};
+use crate::os_text;
 use crate::system;
 
 /// The maximum message size, in bytes; larger than the kernel's limit for program arguments.
@@ -27,8 +28,11 @@ pub(crate) const LENGTH_BYTES: usize = 4;
 /// The request to a supervisor. The program's standard streams are attached, and for a room also its record.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct SpawnRequest {
+    #[serde(with = "os_text::one")]
     pub program: OsString,
+    #[serde(with = "os_text::list")]
     pub args: Vec<OsString>,
+    #[serde(with = "os_text::pairs")]
     pub env: Vec<(OsString, OsString)>,
     pub cwd: PathBuf,
     /// Whether the program's remaining descendants are killed when it exits, or live until the room is closed.
