@@ -31,6 +31,7 @@ pub(crate) struct RepositorySnapshot {
 #[derive(Debug, Serialize, Deserialize)]
 struct NestedSnapshot {
     directories: Vec<PathBuf>,
+    leading_out: Vec<PathBuf>,
     /// Their hooks and their contents.
     hooks: Vec<(PathBuf, Vec<u8>)>,
 }
@@ -42,19 +43,22 @@ impl RepositorySnapshot {
         repository.directories.retain(|directory| may_write(directory));
         // A file that cannot be read before the session cannot be restored after it.
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
-        let settings = repository.settings().filter_map(read).collect();
+        let lists = repository.directories.iter().map(|directory| directory.join(REBASE_LIST));
+        let settings = repository.settings().chain(lists).filter_map(read).collect();
         let locks = repository.locks(root);
         Self { root: root.to_owned(), repository, settings, locks, nested: None }
     }
 
     /// With the repositories within the project.
     pub(crate) fn with_nested(mut self) -> Self {
-        let directories: Vec<_> = NestedRepositories::of(&self.root).directories.into_iter().collect();
+        let found = NestedRepositories::of(&self.root);
+        let directories: Vec<_> = found.directories.into_iter().collect();
+        let leading_out = found.leading_out.into_iter().collect();
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
         self.settings.extend(directories.iter().map(|git| git.join("config")).filter_map(read));
         let hooks = directories.iter().flat_map(|git| hook_files(&git.join("hooks")));
         let hooks = hooks.filter_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()??)));
-        self.nested = Some(NestedSnapshot { hooks: hooks.collect(), directories });
+        self.nested = Some(NestedSnapshot { hooks: hooks.collect(), directories, leading_out });
         self
     }
 
@@ -84,8 +88,8 @@ impl RepositorySnapshot {
         for (file, before) in settings {
             let problem = match read_bytes(file, CONFIG_LIMIT) {
                 Ok(now) if now == *before || !is_of_session(file) => continue,
-                Ok(Some(now)) if runs_command(&now, before.as_deref()) => {
-                    "was changed so that git would run a command".to_owned()
+                Ok(Some(now)) if acts(file, &now, before.as_deref()) => {
+                    "was changed so that git would run a command or push elsewhere".to_owned()
                 }
                 Ok(_) => continue,
                 // We cannot know how git would interpret it.
@@ -124,6 +128,12 @@ impl RepositorySnapshot {
         }
         if let Some((before, now)) = &nested {
             repairs.extend(before.repair_hooks(is_of_session));
+            // An agent's own home is such a place, and has the same path outside.
+            for git in now.leading_out.iter().filter(|git| !before.leading_out.contains(git)) {
+                let moved = fs::rename(git, git.with_file_name(".git.suspect"));
+                let remedy = "it was renamed to .git.suspect";
+                repairs.push(describe(git, "leads to a repository outside the project", remedy, moved));
+            }
             if !now.is_complete {
                 repairs.push(format!(
                     "The project has more than {MAX_ENTRIES} files: repositories within it were not all inspected. Look at their hooks and settings before you use git there."
@@ -217,7 +227,7 @@ fn hook_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Settings that name neither a program nor another file. All others, and all sections not listed, are suspect.
-const HARMLESS: [(&str, &[&str]); 6] = [
+const HARMLESS: [(&str, &[&str]); 7] = [
     (
         "core",
         &[
@@ -232,6 +242,7 @@ const HARMLESS: [(&str, &[&str]); 6] = [
             "eol",
             "safecrlf",
             "quotepath",
+            "worktree",
         ],
     ),
     ("user", &["name", "email"]),
@@ -239,17 +250,51 @@ const HARMLESS: [(&str, &[&str]); 6] = [
     ("branch", &["remote", "merge", "rebase"]),
     ("remote", &["url", "fetch", "pushurl"]),
     ("extensions", &["objectformat", "refstorage"]),
+    ("submodule", &["active", "branch", "path", "url"]),
 ];
+
+/// The steps of a rebase that is in progress, which the user may continue.
+const REBASE_LIST: &str = "rebase-merge/git-rebase-todo";
+
+/// Whether a file of the repository makes git run a command that it did not before.
+fn acts(file: &Path, text: &[u8], before: Option<&[u8]>) -> bool {
+    if !file.ends_with(REBASE_LIST) {
+        return runs_command(text, before);
+    }
+    let commands = |text: &[u8]| -> HashSet<String> {
+        let text = String::from_utf8_lossy(text);
+        let runs = |line: &&str| ["exec", "x"].contains(&line.split_whitespace().next().unwrap_or_default());
+        text.lines().filter(runs).map(str::to_owned).collect()
+    };
+    let known = before.map(commands).unwrap_or_default();
+    commands(text).iter().any(|command| !known.contains(command))
+}
 
 /// Whether the settings contain a new line that may make git run a command or read another file.
 fn runs_command(text: &[u8], before: Option<&[u8]>) -> bool {
     let suspects = |text: &[u8]| suspects(&String::from_utf8_lossy(text));
     let known: HashSet<_> = before.map(suspects).unwrap_or_default().into_iter().collect();
-    suspects(text).into_iter().any(|suspect| !known.contains(&suspect))
+    let remotes = |text: &[u8]| remotes(&String::from_utf8_lossy(text));
+    let before = before.map(remotes).unwrap_or_default();
+    // What the user pushes to a remote must not go elsewhere.
+    let is_moved = |(section, line): &(String, String)| {
+        before.iter().any(|(known, _)| known == section) && !before.contains(&(section.clone(), line.clone()))
+    };
+    suspects(text).into_iter().any(|suspect| !known.contains(&suspect)) || remotes(text).iter().any(is_moved)
 }
 
-/// The lines that may make git run a command or read another file, with their sections.
-fn suspects(text: &str) -> Vec<(String, String)> {
+/// The lines with the addresses of remotes, with their sections.
+fn remotes(text: &str) -> Vec<(String, String)> {
+    let is_address = |line: &str| {
+        let key = line.split('=').next().unwrap_or_default().trim().to_lowercase();
+        ["url", "pushurl"].contains(&key.as_str())
+    };
+    let lines = lines_of_sections(text).into_iter();
+    lines.filter(|(section, line)| section.starts_with("remote") && is_address(line)).collect()
+}
+
+/// The lines of settings, with their sections.
+fn lines_of_sections(text: &str) -> Vec<(String, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
     for line in text.lines().map(str::trim) {
@@ -263,17 +308,28 @@ fn suspects(text: &str) -> Vec<(String, String)> {
                 continue;
             }
         }
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        let name = section.split([' ', '\t', '"', '.']).next().unwrap_or_default();
-        let harmless = HARMLESS
-            .iter()
-            .any(|(section, keys)| *section == name && keys.contains(&key.trim().to_lowercase().as_str()));
-        // A remote helper is a program too.
-        if !harmless || value.contains("::") || value.ends_with('\\') {
-            found.push((section.clone(), line.to_owned()));
-        }
+        found.push((section.clone(), line.to_owned()));
     }
     found
+}
+
+/// The lines that may make git run a command or read another file, with their sections.
+fn suspects(text: &str) -> Vec<(String, String)> {
+    let is_suspect = |(section, line): &(String, String)| {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let (key, value) = (key.trim().to_lowercase(), value.trim().trim_matches('"'));
+        let name = section.split([' ', '\t', '"', '.']).next().unwrap_or_default();
+        let is_harmless =
+            HARMLESS.iter().any(|(section, keys)| *section == name && keys.contains(&key.as_str()));
+        // A remote helper is a program too, and a repository on this machine has hooks.
+        let is_local = name == "remote" && key.ends_with("url") && is_local_path(value);
+        !is_harmless || is_local || value.contains("::") || value.ends_with('\\')
+    };
+    lines_of_sections(text).into_iter().filter(is_suspect).collect()
+}
+
+fn is_local_path(url: &str) -> bool {
+    url.starts_with(['/', '.', '~']) || url.starts_with("file:")
 }
 
 #[cfg(test)]
@@ -361,6 +417,15 @@ mod tests {
         ] {
             assert!(runs_command(suspect.as_bytes(), None), "{suspect}");
         }
+        let remote = b"[remote \"origin\"]\n url = https://example.com/x.git\n".as_slice();
+        assert!(runs_command(b"[remote \"origin\"]\n url = https://example.org/x.git\n", Some(remote)));
+        assert!(runs_command(b"[remote \"origin\"]\n url = /tmp/x.git\n", None));
+        let more = [remote, b"[remote \"other\"]\n url = https://example.org/x.git\n"].concat();
+        assert!(!runs_command(&more, Some(remote)), "another remote is no harm");
+        assert!(!runs_command(
+            b"[submodule \"lib\"]\n active = true\n url = https://example.org/l.git\n",
+            None
+        ));
         let users = b"[alias]\n st = !mine\n".as_slice();
         assert!(!runs_command(users, Some(users)), "existing settings are the user's");
         assert!(runs_command(b"[alias]\n st = !other\n", Some(users)));
@@ -415,8 +480,15 @@ mod tests {
         {
             fs::write(root.join(hook), "the agent's").unwrap();
         }
+        let elsewhere = tempfile::tempdir().unwrap();
+        init(elsewhere.path());
+        fs::create_dir(root.join("out")).unwrap();
+        fs::write(root.join("out/.git"), format!("gitdir: {}/.git\n", elsewhere.path().display())).unwrap();
+        fs::create_dir(root.join(".git/rebase-merge")).unwrap();
+        fs::write(root.join(".git/rebase-merge/git-rebase-todo"), "pick 1 a\nexec touch ran\n").unwrap();
         let repairs = before.repair(now());
-        assert_eq!(repairs.len(), 6, "{repairs:#?}");
+        assert_eq!(repairs.len(), 8, "{repairs:#?}");
+        assert!(!root.join(".git/rebase-merge/git-rebase-todo").exists() && !root.join("out/.git").exists());
         for gone in
             ["deep/new/.git/config", "bare/config", "deep/new/.git/hooks", "known/.git/hooks/pre-commit"]
         {

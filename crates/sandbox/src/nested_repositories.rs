@@ -12,6 +12,8 @@ pub(crate) const MAX_ENTRIES: usize = 500_000;
 /// The git directories that were found.
 pub(crate) struct NestedRepositories {
     pub(crate) directories: BTreeSet<PathBuf>,
+    /// Files and links named `.git` that lead out of the project.
+    pub(crate) leading_out: BTreeSet<PathBuf>,
     /// Whether the project has no more than [`MAX_ENTRIES`].
     pub(crate) is_complete: bool,
 }
@@ -19,7 +21,8 @@ pub(crate) struct NestedRepositories {
 impl NestedRepositories {
     /// Those below `root`, which must be canonical. No links are followed to other directories.
     pub(crate) fn of(root: &Path) -> Self {
-        let mut found = Self { directories: BTreeSet::new(), is_complete: true };
+        let mut found =
+            Self { directories: BTreeSet::new(), leading_out: BTreeSet::new(), is_complete: true };
         let (mut left, mut entries) = (vec![root.to_owned()], 0);
         while let Some(directory) = left.pop() {
             let mut names = 0;
@@ -34,8 +37,10 @@ impl NestedRepositories {
                 if name == ".git" {
                     if directory != root {
                         let repository = Repository::around(&directory);
-                        let within = repository.directories.into_iter().filter(|git| git.starts_with(root));
+                        let (within, out): (Vec<_>, Vec<_>) =
+                            repository.directories.into_iter().partition(|git| git.starts_with(root));
                         found.directories.extend(within);
+                        found.leading_out.extend(out.first().map(|_| entry.path()));
                     }
                 } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     left.push(entry.path());
