@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::redact::SecretValues;
-use autonoe_files::{FileKind, ReadError, find_regular};
+use autonoe_files::{FileKind, ReadError, SETTINGS_LIMIT, find_regular, read_text};
+use autonoe_policy::is_command_variable;
 use autonoe_sandbox::Toolchain;
 use autonoe_store::{CrashPoint, CrashPointError, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
@@ -41,6 +42,18 @@ const PASSED_TO_CHILDREN: [&str; 20] = [
 
 /// Set for every command. Git's settings come from `room_config`.
 const SET_FOR_CHILDREN: [(&str, &str); 1] = [("TERM", "dumb")];
+
+/// Variables that name a file or directory with what programs run when they start.
+const STARTUP_VARIABLES: [&str; 8] = [
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
+    "INPUTRC",
+    "KAKOUNE_CONFIG_DIR",
+    "PYTHONSTARTUP",
+    "VIMINIT",
+    "ZDOTDIR",
+    "npm_config_userconfig",
+];
 
 const KEY_VARIABLES: [&str; 5] =
     ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"];
@@ -225,6 +238,16 @@ impl Environment {
             ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].into_iter().filter_map(|name| self.variable(name));
         let moved = self.variable("XDG_CONFIG_HOME").map(|home| format!("{home}/git/config"));
         named.chain(moved).chain(["/etc/gitconfig".to_owned()]).map(PathBuf::from).collect()
+    }
+
+    /// The values of variables that name a command, or a file that a shell runs when it starts, and the user's settings, which may too.
+    pub fn command_variables(&self) -> Vec<String> {
+        let is_one = |name: &str| is_command_variable(name) || STARTUP_VARIABLES.contains(&name);
+        let named = std::env::vars().filter(|(name, _)| is_one(name)).map(|(_, value)| value);
+        // Autonoe itself runs what its settings name.
+        let settings = self.config_home.as_ref().map(|directory| directory.join("config.toml"));
+        let settings = settings.and_then(|file| read_text(&file, SETTINGS_LIMIT).ok().flatten());
+        named.chain(settings).collect()
     }
 
     /// The variables that the user passes to commands: those of the command line must be set.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use autonoe_sandbox::{Repository, RoomConfig};
 use autonoe_store::{CheckRegistry, Project};
-use autonoe_verify::HubObjects;
+use autonoe_verify::{HubObjects, protected_among};
 use autonoe_workspace::{Hub, HubLayout, ListProtected, SiteOptions, UsersMachine};
 
 use crate::environment::Environment;
@@ -75,14 +75,13 @@ impl WorkPlace {
         let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].map(str::to_owned);
         room_config.env.extend(names.into_iter().zip(identity.map(str::to_owned)));
         let owned = project.clone();
-        let list_protected = move || {
-            let files = CheckRegistry::load(&owned)?.files.into_keys();
-            Ok(files.map(|file| file.at(owned.root())).collect())
-        };
+        let list_protected =
+            move |paths: &[PathBuf]| protected_among(&CheckRegistry::load(&owned)?, owned.root(), paths);
         let path = environment.for_children.iter().filter(|(name, _)| name == "PATH");
         let users = UsersMachine {
             home: environment.home.as_deref().and_then(|home| home.canonicalize().ok()),
             git_settings: environment.git_settings(),
+            commands: environment.command_variables(),
             search_path: path.flat_map(|(_, path)| path.split(':')).map(PathBuf::from).collect(),
             list_protected: Some(ListProtected(Arc::new(list_protected))),
         };

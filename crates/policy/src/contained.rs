@@ -10,6 +10,8 @@ mod command_values;
 mod publishing;
 mod signals;
 
+pub use command_values::is_command_variable;
+
 use std::collections::HashMap;
 
 use crate::policy_options::PolicyOptions;

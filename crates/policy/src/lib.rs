@@ -43,6 +43,7 @@ use moved_root::MovedRootGate;
 pub use autonoe_core::mode::Mode;
 pub use autonoe_core::profile::Profile;
 pub use bash_gate::BashGate;
+pub use contained::is_command_variable;
 pub use hook_rule::{HookMatcher, HookRule};
 pub use hooks::HookGate;
 pub use path_gate::PathGate;

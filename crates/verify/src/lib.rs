@@ -47,6 +47,7 @@ pub use evidence::{
 pub use examiner::{EventListener, ProjectExaminer};
 pub use head::last_commit;
 pub use no_commit::NoCommit;
+pub use oracles::protected_among;
 pub use other_project::why_other_project;
 pub use reproduce::{Reproduction, reproduce};
 pub use spec::{read_spec, without_checks};

@@ -1,11 +1,11 @@
 //! Protected files: found by globs, stored in their accepted version, restored before checks run.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -87,11 +87,29 @@ fn search(
     Ok(())
 }
 
-/// Directories of which globs protect everything, in the project at `root`.
+/// Directories to which nothing may be added, in the project at `root`.
 pub(crate) fn protected_directories(globs: &BTreeSet<String>, root: &Path) -> Vec<PathBuf> {
     let patterns = globs.iter().filter_map(|glob| ProtectPattern::parse(glob).ok());
-    let paths = patterns.filter_map(|pattern| Some(pattern.whole_path()?.at(root)));
+    let paths = patterns.filter_map(|pattern| Some(pattern.closed_path()?.at(root)));
     paths.filter(|path| path.is_dir() && !path.is_symlink()).collect()
+}
+
+/// Those of the files, with absolute paths, that are accepted in the project at `root`, or that its patterns protect.
+pub fn protected_among(
+    registry: &CheckRegistry,
+    root: &Path,
+    files: &[PathBuf],
+) -> Result<HashSet<PathBuf>, Fault> {
+    let accepted: HashSet<PathBuf> = registry.files.keys().map(|file| file.at(root)).collect();
+    let mut found: HashSet<PathBuf> = files.iter().filter(|file| accepted.contains(*file)).cloned().collect();
+    for glob in &registry.globs {
+        let pattern = ProtectPattern::parse(glob).map_err(|problem| wrong_pattern(&problem))?;
+        let Some(top) = root.ancestors().nth(pattern.up) else { continue };
+        let set = glob_set(std::slice::from_ref(&pattern)).map_err(|error| wrong_pattern(&error.into()))?;
+        let is_matched = |file: &&PathBuf| file.strip_prefix(top).is_ok_and(|below| set.is_match(below));
+        found.extend(files.iter().filter(is_matched).cloned());
+    }
+    Ok(found)
 }
 
 fn wrong_pattern(problem: &PatternProblem) -> Fault {
@@ -120,7 +138,8 @@ pub(crate) fn freeze(
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, Fault> {
     let mut missing = Vec::new();
-    for glob in globs.iter().flat_map(|glob| through_link(root, glob)) {
+    let mut left: VecDeque<String> = globs.iter().flat_map(|glob| through_link(root, glob)).collect();
+    while let Some(glob) = left.pop_front() {
         if !registry.globs.insert(glob.clone()) {
             continue;
         }
@@ -134,7 +153,10 @@ pub(crate) fn freeze(
                 continue;
             }
             match registry.accept(project, root, &file, now) {
-                Ok(()) => accept_target(registry, project, root, &file, now)?,
+                Ok(()) => {
+                    accept_target(registry, project, root, &file, now)?;
+                    left.extend(linked_directory(root, &file));
+                }
                 Err(AcceptError::Unreadable(error)) => {
                     missing.push(format!("{file} ({error}; {})", error.advice()));
                 }
@@ -169,6 +191,14 @@ fn through_link(root: &Path, glob: &str) -> Vec<String> {
         };
     }
     unchanged
+}
+
+/// The pattern for everything in the directory of the project that a link leads to.
+fn linked_directory(root: &Path, file: &ProtectedPath) -> Option<String> {
+    let path = file.at(root);
+    let target = path.is_symlink().then(|| path.canonicalize().ok())??;
+    let inside = target.strip_prefix(root.canonicalize().ok()?).ok()?.to_str()?;
+    (target.is_dir() && !inside.is_empty()).then(|| format!("{}/**", globset::escape(inside)))
 }
 
 /// Accepts the file that an accepted link leads to, if it is one of the project's.
@@ -250,6 +280,23 @@ pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Result<
     let (root, registry) = (root.to_owned(), registry.clone());
     let differing = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
     Ok(differing.into_iter().map(|(file, _)| file.to_string()).collect())
+}
+
+/// What shows that a file was changed, moved or replaced, even if that was undone: nobody can set it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    inode: u64,
+    changed: (i64, i64),
+}
+
+/// The stamps of the accepted files in a checkout. Where one is missing or new, it was changed.
+pub(crate) fn stamps(root: &Path, registry: &CheckRegistry) -> BTreeMap<ProtectedPath, FileStamp> {
+    let stamp = |file: &ProtectedPath| {
+        let metadata = file.at(root).symlink_metadata().ok()?;
+        let changed = (metadata.ctime(), metadata.ctime_nsec());
+        Some((file.clone(), FileStamp { inode: metadata.ino(), changed }))
+    };
+    registry.files.keys().filter_map(stamp).collect()
 }
 
 /// Restores the accepted files in a checkout.

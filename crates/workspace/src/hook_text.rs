@@ -113,17 +113,21 @@ pub(crate) fn mentioned<'a>(
 
 /// The words of a text, whatever separates them.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
-    let is_between = |c: char| c.is_whitespace() || "'\"`;&|()<>=,!${}[]#".contains(c);
+    let is_between = |c: char| c.is_whitespace() || "'\"`;:&|()<>=,!${}[]#".contains(c);
     text.split(is_between).filter(|word| !word.is_empty())
 }
 
-/// The names in a path, without `.`, `..` and the root.
+/// The names in a path, without `.`, `..` at its beginning, and the root.
 pub(crate) fn plain(path: &str) -> String {
-    let parts = Path::new(path).components().filter_map(|part| match part {
-        Component::Normal(name) => name.to_str(),
-        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
-    });
-    parts.collect::<Vec<_>>().join("/")
+    let mut parts = Vec::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(name) => parts.extend(name.to_str()),
+            Component::ParentDir => drop(parts.pop()),
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+    }
+    parts.join("/")
 }
 
 /// The words of each command in a text, as far as they can be told apart without knowing its language.

@@ -65,12 +65,14 @@ pub struct UsersMachine {
     pub search_path: Vec<PathBuf>,
     /// Settings of git beside the usual ones, which variables name.
     pub git_settings: Vec<PathBuf>,
+    /// Values of variables that name a command, or a file that a shell runs.
+    pub commands: Vec<String>,
     pub list_protected: Option<ListProtected>,
 }
 
-/// Lists the files by which checks judge now, with absolute paths in the user's project.
+/// Lists those of some files by which checks judge now, or would judge if they were there, with absolute paths in the user's project.
 #[derive(Clone)]
-pub struct ListProtected(pub Arc<dyn Fn() -> Result<HashSet<PathBuf>, Fault> + Send + Sync>);
+pub struct ListProtected(pub Arc<dyn Fn(&[PathBuf]) -> Result<HashSet<PathBuf>, Fault> + Send + Sync>);
 
 impl fmt::Debug for ListProtected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

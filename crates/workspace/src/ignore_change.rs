@@ -7,7 +7,18 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 /// `elsewhere` has the patterns of other files that apply to the same directory.
 pub(crate) fn ignores_less(old: &str, new: &str, elsewhere: &str) -> bool {
     let (before, after): (Vec<&str>, Vec<&str>) = (patterns(old).collect(), patterns(new).collect());
-    let is_gone = |pattern: &&&str| !pattern.starts_with('!') && !after.contains(*pattern);
+    let replacement = matcher(&after);
+    let is_still_ignored = |pattern: &str| {
+        let name = pattern.trim_matches('/');
+        let is_ignored =
+            |is_dir| replacement.matched_path_or_any_parents(Path::new(name), is_dir).is_ignore();
+        !pattern.contains(['*', '?', '[', '\\'])
+            && is_ignored(true)
+            && (pattern.ends_with('/') || is_ignored(false))
+    };
+    let is_gone = |pattern: &&&str| {
+        !pattern.starts_with('!') && !after.contains(*pattern) && !is_still_ignored(pattern)
+    };
     if before.iter().any(|pattern| is_gone(&pattern)) {
         return true;
     }
@@ -69,6 +80,8 @@ mod tests {
             ("secrets/\n", "secrets/\n!secrets/a.txt\n", ""),
             ("!b\n*\n", "*\n!b\n", ""),
             ("*.key\n", "*.pem\n", ""),
+            ("*.key\n", "x.key\n", ""),
+            ("secrets\n", "secrets/\n", ""),
         ] {
             assert!(ignores_less(old, new, elsewhere), "{old:?} {new:?} {elsewhere:?}");
         }
@@ -78,6 +91,9 @@ mod tests {
             ("a\nb\n", "b\na\n# more\nc\n", ""),
             ("# old words\na\n", "a\n", "target\n"),
             ("a\n!b\n", "a\n", ""),
+            ("/node_modules/\n", "node_modules/\n", ""),
+            (".env.local\n.env.test\n", ".env.*\n", ""),
+            (".env\n.env.local\n", ".env*\n!.env.example\n", ""),
         ] {
             assert!(!ignores_less(old, new, elsewhere), "{old:?} {new:?} {elsewhere:?}");
         }

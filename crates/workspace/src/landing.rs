@@ -6,8 +6,9 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::event::HookFile;
@@ -149,18 +150,21 @@ impl Hub {
         landing
     }
 
-    /// Puts a commit on the workspace's branch in the user's repository, and touches nothing else.
+    /// Puts a commit on the workspace's branch in the user's repository, and touches nothing else. Returns the branch, and the reason with the
+    /// files of which a user who merges by hand should know.
     pub(crate) async fn leave_apart(
         &self,
         workspace: &Workspace,
         commit: &str,
         from: &ProjectRevision,
-    ) -> Result<String, Fault> {
+        why: LandingRefusal,
+    ) -> Result<(String, LandingRefusal), Fault> {
         let _turn = self.landing_turn().await?;
         let attempt = LandingAttempt::begin(self, commit, from)?;
         let left = async {
             attempt.copy_objects().await?;
-            attempt.leave_apart(workspace).await
+            let why = attempt.with_acting_files(why, &attempt.changed_files().await?).await?;
+            Ok((attempt.leave_apart(workspace).await?, why))
         };
         let left = left.await;
         attempt.room.close().await;
@@ -189,16 +193,24 @@ impl Hub {
             return Ok(None);
         }
         let attempt = LandingAttempt::begin(self, &record.commit, from)?;
+        let index = fs::read(&attempt.index).ok();
         let finishing = async {
             attempt.copy_objects().await?;
             attempt.adopt_landed_files(&attempt.changed_files().await?, KilledBefore::Yes).await?;
             attempt.fast_forward(&record.branch).await
         };
         let finished = finishing.await;
+        let own_index = attempt.index.clone();
         attempt.room.close().await;
         match finished {
             Ok(()) => Ok(Some(record.commit)),
-            Err(LandingError::Refused(_)) => Ok(None),
+            // What has landed already must not get into the user's next commit.
+            Err(LandingError::Refused(_)) => {
+                index
+                    .map_or(Ok(()), |index| restore_index(&own_index, &index))
+                    .map_err(|e| self.unwritable(&e))?;
+                Ok(None)
+            }
             Err(LandingError::Failed(fault)) => Err(fault),
         }
     }
@@ -256,7 +268,10 @@ impl<'a> LandingAttempt<'a> {
         let changed = self.changed_files().await?;
         let landed = match target {
             LandingTarget::CheckedOut => self.try_to_land(&changed, consent).await,
-            LandingTarget::Branch(branch) => self.forward_branch(branch).await,
+            LandingTarget::Branch(branch) => match self.check_files(&changed, consent).await {
+                Ok(()) => self.forward_branch(branch).await,
+                Err(error) => Err(error),
+            },
         };
         match landed {
             Ok(branch) => {
@@ -323,6 +338,10 @@ impl<'a> LandingAttempt<'a> {
             IS_ELSEWHERE => Err(LandingRefusal::Elsewhere { branch }.into()),
             _ => Err(LandingRefusal::Locked(forwarded.reason()).into()),
         }
+    }
+
+    pub(crate) fn work(&self) -> PathBuf {
+        self.room.work()
     }
 
     /// Runs one of our scripts, whose first arguments are the working tree, our repository, the user's index, and the commits before and
@@ -445,6 +464,16 @@ impl<'a> LandingAttempt<'a> {
         let list = self.room.work().join("entries");
         fs::write(&list, entries).map_err(|error| self.hub.unwritable(&error))?;
         self.succeed(ENTER, &[&list.display().to_string()]).await.map(drop)
+    }
+}
+
+/// Puts an index back, unless git is writing it now.
+fn restore_index(index: &Path, content: &[u8]) -> io::Result<()> {
+    let lock = index.with_extension("lock");
+    match File::create_new(&lock) {
+        Ok(mut file) => file.write_all(content).and_then(|()| fs::rename(&lock, index)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::hub::ListProtected;
 use crate::ignore_change::ignores_less;
 use crate::landing::{LandingAttempt, LandingConsent};
 use crate::landing_error::{LandingError, LandingRefusal};
-use crate::named_paths::{NamedPaths, is_in};
+use crate::named_paths::{NamedPaths, ignore_files, is_in};
 use crate::project_files::{NOTE, SPEC};
 use crate::self_acting::{acts_by_itself, driver_lines};
 use crate::tree_links::TreeLinks;
@@ -41,7 +41,7 @@ const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4
 
 /// Lists new files that the user's patterns ignore: agents have added them by force.
 const IGNORED: &str = r#"git --git-dir="$2" diff-tree -r -z --name-only --no-renames --diff-filter=A "$4" "$5" |
-    (cd "$1" && git check-ignore -z --no-index --stdin) || true"#;
+    (cd "$1" && git -c core.excludesFile="$6" check-ignore -z --no-index --stdin) || true"#;
 
 /// Lists files that the user has deleted and not committed.
 const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name-only --diff-filter=D"#;
@@ -125,7 +125,8 @@ impl LandingAttempt<'_> {
     /// Refuses changes to files by which checks judge: only the user says how the work is judged.
     fn check_protected(&self, changed: &[ChangedFile]) -> Result<(), LandingError> {
         let Some(ListProtected(list)) = &self.hub.users.list_protected else { return Ok(()) };
-        let protected = list()?;
+        let paths: Vec<_> = changed.iter().map(|file| self.from.top.join(&file.path)).collect();
+        let protected = list(&paths)?;
         let is_protected = |file: &&ChangedFile| protected.contains(&self.from.top.join(&file.path));
         let files: Vec<_> = changed.iter().filter(is_protected).map(|file| file.path.clone()).collect();
         match files.is_empty() {
@@ -161,12 +162,19 @@ impl LandingAttempt<'_> {
             elsewhere.push('\n');
         }
         let own = self.hub.repository().directories.into_iter().map(|git| git.join("info/exclude"));
-        let of_user = self.hub.home().map(|home| home.join(".config/git/ignore"));
-        for file in own.chain(of_user) {
+        for file in own {
             elsewhere.push_str(&read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default());
             elsewhere.push('\n');
         }
+        elsewhere.push_str(&self.users_ignore_patterns());
         Ok(ignores_less(&old, &new, &elsewhere))
+    }
+
+    /// What the user ignores in every repository.
+    fn users_ignore_patterns(&self) -> String {
+        let files = ignore_files(&self.hub.repository(), &self.hub.users);
+        let texts = files.iter().filter_map(|file| read_text(file, SETTINGS_LIMIT).ok().flatten());
+        texts.collect::<Vec<_>>().join("\n")
     }
 
     /// What the user would later put into such a file is meant to stay out of commits.
@@ -174,7 +182,9 @@ impl LandingAttempt<'_> {
         if self.from.commit.is_none() {
             return Ok(Vec::new());
         }
-        let listed = self.succeed(IGNORED, &[]).await?;
+        let patterns = self.work().join("ignored");
+        fs::write(&patterns, self.users_ignore_patterns()).map_err(|error| self.hub.unwritable(&error))?;
+        let listed = self.succeed(IGNORED, &[&patterns.display().to_string()]).await?;
         Ok(listed.split_terminator('\0').map(|path| format!("{path} (ignored by git)")).collect())
     }
 
@@ -186,8 +196,7 @@ impl LandingAttempt<'_> {
 
     async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
         let repository = self.hub.repository();
-        let named =
-            NamedPaths::of(&repository, &self.from.top, self.hub.home(), &self.hub.users.git_settings);
+        let named = NamedPaths::of(&repository, &self.from.top, &self.hub.users);
         let listed = self.succeed(LINKS_AND_HEADS, &[]).await?;
         let listed: Vec<_> = listed.split_terminator('\0').filter_map(|line| line.split_once('\t')).collect();
         // The top has a .git, which comes first.

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use autonoe_core::event::HookFile;
 use autonoe_files::{SETTINGS_LIMIT, read_start, read_text};
 use autonoe_sandbox::Repository;
+use ignore::{DirEntry, WalkBuilder};
 
+use crate::hub::UsersMachine;
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
@@ -57,13 +59,61 @@ const GIT_HOOKS: [&str; 23] = [
 ];
 
 /// Files of the working tree that programs act on by themselves, and that name the scripts to run.
-const ACTING_SETTINGS: [&str; 6] = [
+const ACTING_SETTINGS: [&str; 18] = [
     ".claude/settings.json",
+    ".claude/settings.local.json",
+    ".cursor/mcp.json",
+    ".devcontainer.json",
+    ".devcontainer/devcontainer.json",
+    ".gemini/settings.json",
+    ".mcp.json",
+    ".overcommit.yml",
     ".pre-commit-config.yaml",
+    ".vscode/mcp.json",
     ".vscode/tasks.json",
+    "lefthook-local.yml",
+    "lefthook.toml",
     "lefthook.yaml",
     "lefthook.yml",
+    "mise.local.toml",
+    "mise.toml",
     "prek.toml",
+];
+
+/// Files and directories of a home directory with settings of the user's programs: what is in them is run, or says what is.
+const USERS_OWN: [&str; 32] = [
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".cargo",
+    ".claude",
+    ".codex",
+    ".config/autonoe",
+    ".config/autostart",
+    ".config/direnv",
+    ".config/environment.d",
+    ".config/fish",
+    ".config/git",
+    ".config/mise",
+    ".config/nvim",
+    ".config/systemd",
+    ".config/zsh",
+    ".emacs.d",
+    ".gemini",
+    ".gitconfig",
+    ".gnupg",
+    ".inputrc",
+    ".local/bin",
+    ".local/share/autonoe",
+    ".npmrc",
+    ".profile",
+    ".ssh",
+    ".vimrc",
+    ".zlogin",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
 ];
 
 /// A script that direnv runs.
@@ -76,6 +126,8 @@ pub(crate) struct NamedPaths {
     named: Vec<String>,
     /// Files that hooks, or scripts that they run, mention; only scripts count.
     mentioned: HashSet<String>,
+    /// Directories of which they select scripts by a pattern.
+    script_directories: Vec<String>,
     /// Hooks, and the files that programs in them read.
     runner_files: Vec<(String, &'static str)>,
 }
@@ -97,18 +149,28 @@ enum TextKind {
 }
 
 impl NamedPaths {
-    /// Those that the settings and hooks of `repository`, whose working tree is `top`, and the settings in `home` name.
-    pub(crate) fn of(repository: &Repository, top: &Path, home: Option<&Path>, more: &[PathBuf]) -> Self {
+    /// Those that the settings and hooks of `repository`, whose working tree is `top`, the settings in the user's home and variables name.
+    pub(crate) fn of(repository: &Repository, top: &Path, users: &UsersMachine) -> Self {
         let mut found = Self::default();
+        let home = users.home.as_deref();
+        let tree = WorkTree { top, home };
         let is_no_sample = |name: &str| !name.ends_with(".sample");
         let mut texts: VecDeque<_> =
             repository.hooks().flat_map(|directory| hooks_in(&directory, is_no_sample)).collect();
         // It may be a link to a directory of the project.
         let real = repository.hooks().filter_map(|directory| directory.canonicalize().ok());
-        found.named.extend(real.filter_map(|directory| inside(&directory, top)));
-        for (file, text) in settings_files(repository, home, more) {
-            found.add_settings(&text, top);
-            found.named.extend(included(&file, &text).iter().filter_map(|path| inside(path, top)));
+        found.named.extend(real.filter_map(|directory| tree.inside(&directory)));
+        // They may be links into the project themselves, or the project may be the home directory.
+        let of_user = home.into_iter().flat_map(|home| USERS_OWN.map(|name| home.join(name)));
+        let of_user = of_user.chain(users.git_settings.iter().cloned());
+        found.named.extend(of_user.filter_map(|path| tree.inside(&path)));
+        for value in &users.commands {
+            let words: Vec<_> = tree.words(value).filter(|word| word.contains(['/', '.'])).collect();
+            found.named.extend(words.iter().filter_map(|word| tree.relative(word)));
+        }
+        for (file, text) in settings_files(repository, home, &users.git_settings) {
+            found.add_settings(&text, tree);
+            found.named.extend(included(&file, &text).iter().filter_map(|path| tree.inside(path)));
             for directory in hook_directories(&text, top, home) {
                 // The other files there are the project's.
                 texts.extend(hooks_in(&directory, |name| GIT_HOOKS.contains(&name)));
@@ -123,7 +185,13 @@ impl NamedPaths {
             file: top.join(name),
             kind,
         }));
-        found.add_texts(texts, top);
+        // Those of directories below act when the user goes there.
+        texts.extend(below(top, ENVRC).into_iter().map(|file| HookText {
+            hook: ENVRC.to_owned(),
+            file,
+            kind: TextKind::Script,
+        }));
+        found.add_texts(texts, tree);
         found
     }
 
@@ -138,7 +206,9 @@ impl NamedPaths {
     /// Whether a path is named, or in a directory that is. `mode` is git's.
     pub(crate) fn contains(&self, path: &str, mode: &str) -> bool {
         let is_script = has_script_name(path) || RUNNABLE_MODES.contains(&mode);
-        self.named.iter().any(|named| is_in(path, named)) || is_script && self.mentioned.contains(path)
+        let is_selected = |directory: &String| path.rsplit_once('/').is_some_and(|(own, _)| own == directory);
+        self.named.iter().any(|named| is_in(path, named))
+            || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
     }
 
     /// Those of the changed files that programs in hooks read to know what to run.
@@ -153,17 +223,18 @@ impl NamedPaths {
         found
     }
 
-    fn add_settings(&mut self, text: &str, top: &Path) {
+    fn add_settings(&mut self, text: &str, tree: WorkTree) {
         for line in text.lines() {
             let Some((key, value)) = line.split_once('=') else { continue };
             let names_a_path = matches!(key.trim().to_ascii_lowercase().as_str(), "hookspath" | "path");
-            let words = words(value).filter(|word| names_a_path || word.contains(['/', '.']));
-            self.named.extend(words.filter_map(|word| relative(word, top)));
+            let words = tree.words(value).filter(|word| names_a_path || word.contains(['/', '.']));
+            self.named.extend(words.filter_map(|word| tree.relative(word)));
         }
     }
 
     /// Adds what hooks name, and what the scripts that they mention mention in turn.
-    fn add_texts(&mut self, mut texts: VecDeque<HookText>, top: &Path) {
+    fn add_texts(&mut self, mut texts: VecDeque<HookText>, tree: WorkTree) {
+        let top = tree.top;
         let mut seen = HashSet::new();
         while let Some(HookText { hook, file, kind }) = texts.pop_front() {
             let Some(real) = file.canonicalize().ok().filter(|_| seen.len() < MAX_TEXTS) else { continue };
@@ -175,17 +246,32 @@ impl NamedPaths {
             let text = String::from_utf8_lossy(&text);
             let text = match kind {
                 TextKind::Settings => lines_with_commands(&text),
-                TextKind::Hook | TextKind::Script => text.into_owned(),
+                // A shell joins what is quoted with what is beside it.
+                TextKind::Hook | TextKind::Script => format!("{text}\n{}", text.replace(['"', '\''], "")),
             };
             if kind == TextKind::Hook {
                 self.named.extend(inside.clone());
-                self.named.extend(named_in_hook(&text, top));
+                self.named.extend(named_in_hook(&text, tree));
             }
-            self.named.extend(module_files(&text));
+            let entered = directories_in(&text, top);
+            for module in module_files(&text) {
+                self.named.extend(entered.iter().map(|directory| format!("{directory}/{module}")));
+                self.named.push(module);
+            }
+            self.mentioned.extend(entered.iter().map(|directory| format!("{directory}/__main__.py")));
+            // Programs there come before others of their names.
+            let path_lines = text.lines().filter(|line| line.contains("PATH")).collect::<Vec<_>>().join("\n");
+            self.script_directories.extend(directories_in(&path_lines, top));
+            if text.contains("dotenv") {
+                self.named.extend([".env", ".env.local"].map(str::to_owned));
+            }
+            let with_wildcard = words(&text).filter_map(|word| word.split_once('*'));
+            let directories = with_wildcard.filter_map(|(before, _)| Some(before.rsplit_once('/')?.0));
+            self.script_directories.extend(directories.map(plain).filter(|path| !path.is_empty()));
             self.runner_files.extend(runner_files(&text).map(|file| (hook.clone(), file)));
             let directory =
                 inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
-            for path in mentioned(&text, directory, directories_in(&text, top)) {
+            for path in mentioned(&text, directory, entered) {
                 if self.mentioned.len() == MAX_MENTIONED {
                     break;
                 }
@@ -206,14 +292,53 @@ pub fn files_run_by_hooks<'a>(
     changed: impl IntoIterator<Item = &'a str>,
 ) -> Vec<HookFile> {
     let repository = Repository::around(root);
-    NamedPaths::of(&repository, repository.top(root), home, &[]).hook_files(changed)
+    let users = UsersMachine { home: home.map(Path::to_owned), ..UsersMachine::default() };
+    NamedPaths::of(&repository, repository.top(root), &users).hook_files(changed)
 }
 
-/// A path of the working tree, relative to its top; `None` for the top itself and what is elsewhere.
-fn inside(path: &Path, top: &Path) -> Option<String> {
-    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let path = path.strip_prefix(top).ok()?.to_str()?;
-    Some(plain(path)).filter(|path| !path.is_empty())
+/// Where paths that the user's settings name lead.
+#[derive(Clone, Copy)]
+struct WorkTree<'a> {
+    top: &'a Path,
+    home: Option<&'a Path>,
+}
+
+impl WorkTree<'_> {
+    /// The words of a text, with `~` for the home directory.
+    fn words<'t>(self, text: &'t str) -> impl Iterator<Item = String> + use<'t> {
+        let text = text.replace("${HOME}", "~").replace("$HOME", "~");
+        words(&text).map(str::to_owned).collect::<Vec<_>>().into_iter()
+    }
+
+    /// A word as a path of the working tree, if it can be one. What it is relative to depends on the setting, so leading `../` are left
+    /// out.
+    fn relative(self, word: impl AsRef<str>) -> Option<String> {
+        let word = word.as_ref();
+        match Path::new(word).is_absolute() || word.starts_with("~/") {
+            true => self.inside(Path::new(word)),
+            false => Some(plain(word)).filter(|path| !path.is_empty()),
+        }
+    }
+
+    /// A path of the working tree, relative to its top; `None` for the top itself and what is elsewhere. A link anywhere may lead there.
+    fn inside(self, path: &Path) -> Option<String> {
+        let path = match (path.strip_prefix("~"), self.home) {
+            (Ok(below), Some(home)) => home.join(below),
+            _ => path.to_owned(),
+        };
+        // What it leads to may not be there yet.
+        let path = match (fs::read_link(&path), path.parent()) {
+            (Ok(target), Some(directory)) if !path.exists() => directory.join(target),
+            _ => path,
+        };
+        let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+        let real = match there {
+            Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(Path::new(""))),
+            None => path.clone(),
+        };
+        let inside = [real.as_path(), &path].into_iter().find_map(|path| path.strip_prefix(self.top).ok());
+        Some(plain(inside?.to_str()?)).filter(|path| !path.is_empty())
+    }
 }
 
 /// The settings of git, and the files that they include, in turn.
@@ -240,6 +365,39 @@ fn settings_files(repository: &Repository, home: Option<&Path>, more: &[PathBuf]
     found
 }
 
+/// The files with what the user ignores in every repository.
+pub(crate) fn ignore_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
+    let home = users.home.as_deref();
+    let mut files: Vec<_> = home.map(|home| home.join(".config/git/ignore")).into_iter().collect();
+    for (_, text) in settings_files(repository, home, &users.git_settings) {
+        let pairs = text.lines().filter_map(|line| line.split_once('='));
+        let named = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case("excludesfile"));
+        files.extend(named.map(|(_, value)| {
+            let value = Path::new(value.trim().trim_matches('"'));
+            match (value.strip_prefix("~"), home) {
+                (Ok(below), Some(home)) => home.join(below),
+                _ => value.to_owned(),
+            }
+        }));
+    }
+    files
+}
+
+/// Files of a name in directories of the project, not too deep.
+fn below(top: &Path, name: &str) -> Vec<PathBuf> {
+    const MAX_DEPTH: usize = 4;
+    let is_installed =
+        |entry: &DirEntry| INSTALLED.iter().chain(&[".git"]).any(|name| entry.file_name() == *name);
+    let walk = WalkBuilder::new(top)
+        .standard_filters(false)
+        .follow_links(false)
+        .max_depth(Some(MAX_DEPTH))
+        .filter_entry(move |entry| !is_installed(entry))
+        .build();
+    let found = walk.filter_map(Result::ok).take(MAX_MENTIONED).filter(|entry| entry.file_name() == name);
+    found.map(DirEntry::into_path).take(MAX_HOOKS).collect()
+}
+
 /// The files that the settings in `file` include; a path is relative to the file that names it.
 fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
     let pairs = settings.lines().filter_map(|line| line.split_once('='));
@@ -251,7 +409,10 @@ fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
 
 /// Of settings, the lines that say what to run; the others name files for other reasons.
 fn lines_with_commands(settings: &str) -> String {
-    const KEYS: [&str; 5] = ["entry", "run", "command", "args", "script"];
+    #[rustfmt::skip]
+    const KEYS: [&str; 11] = [
+        "entry", "run", "command", "args", "script", "extends", "source", "repo", "additional_dependencies", "executable", "program",
+    ];
     let says_what_to_run = |line: &&str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
     settings.lines().filter(says_what_to_run).collect::<Vec<_>>().join("\n")
 }
@@ -286,15 +447,17 @@ fn hooks_in(directory: &Path, is_hook_name: impl Fn(&str) -> bool) -> Vec<HookTe
 }
 
 /// The paths that a hook names. A directory counts only where its files are run one by one; elsewhere it is what a linter looks at.
-fn named_in_hook(text: &str, top: &Path) -> Vec<String> {
+fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
     let mut found = Vec::new();
     for line in text.lines() {
         let runs_all = line.contains("for ") || line.contains("run-parts");
-        let words = words(line).filter(|word| word.contains('/'));
-        let words =
-            words.map(|word| if runs_all { word.split('*').next().unwrap_or_default() } else { word });
-        let paths = words.filter_map(|word| relative(word, top));
-        found.extend(paths.filter(|path| runs_all || !top.join(path).is_dir()));
+        let words = tree.words(line).filter(|word| word.contains('/'));
+        let words = words.map(|word| match word.split_once('*') {
+            Some((before, _)) if runs_all => before.to_owned(),
+            _ => word,
+        });
+        let paths = words.filter_map(|word| tree.relative(word));
+        found.extend(paths.filter(|path| runs_all || !tree.top.join(path).is_dir()));
     }
     found
 }
@@ -302,7 +465,9 @@ fn named_in_hook(text: &str, top: &Path) -> Vec<String> {
 /// The directories of the working tree that a text names, to which it may change.
 fn directories_in(text: &str, top: &Path) -> Vec<String> {
     const MAX_DIRECTORIES: usize = 16;
-    let named = words(text).map(plain).filter(|path| !path.is_empty() && top.join(path).is_dir());
+    // What comes before the first slash may be the name of a variable.
+    let named = words(text).flat_map(|word| [word, word.split_once('/').unwrap_or_default().1]);
+    let named = named.map(plain).filter(|path| !path.is_empty() && top.join(path).is_dir());
     named.take(MAX_DIRECTORIES).collect()
 }
 
@@ -317,13 +482,6 @@ fn is_script(path: &Path) -> bool {
 /// Whether `path` is `directory`, or in it.
 pub(crate) fn is_in(path: &str, directory: &str) -> bool {
     path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-/// A word as a path of the working tree, if it can be one. What it is relative to depends on the setting, so leading `../` are left out.
-fn relative(word: &str, top: &Path) -> Option<String> {
-    let path = Path::new(word);
-    let inside = if path.is_absolute() { path.strip_prefix(top).ok()?.to_str()? } else { word };
-    Some(plain(inside)).filter(|path| !path.is_empty())
 }
 
 #[cfg(test)]

@@ -134,13 +134,14 @@ pub fn acts_by_itself(path: &str) -> bool {
 
 /// The lines of a `.gitattributes` that decide which programs, which the user has configured, git runs. `macros` has the user's other
 /// attributes, which may give such lines names.
-pub(crate) fn driver_lines<'a>(attributes: &'a str, macros: &str) -> Vec<&'a str> {
+pub(crate) fn driver_lines(attributes: &str, macros: &str) -> Vec<String> {
     let names: Vec<&str> = macros
         .lines()
         .filter(|line| names_a_driver(line, &[]))
         .filter_map(|line| line.trim_start().strip_prefix("[attr]")?.split_whitespace().next())
         .collect();
-    attributes.lines().map(str::trim).filter(|line| names_a_driver(line, &names)).collect()
+    let lines = attributes.lines().filter(|line| names_a_driver(line, &names));
+    lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
 fn names_a_driver(line: &str, macros: &[&str]) -> bool {

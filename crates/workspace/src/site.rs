@@ -320,7 +320,7 @@ impl WorkspaceSite {
                 LandWhen::Never => LandingRefusal::NotWanted,
                 LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
             };
-            let branch = self.hub.leave_apart(&self.workspace, &commit, &self.from).await?;
+            let (branch, why) = self.hub.leave_apart(&self.workspace, &commit, &self.from, why).await?;
             events.push(SiteEvent::Apart { branch, commit, why });
         }
         Ok(events)

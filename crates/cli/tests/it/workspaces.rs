@@ -621,3 +621,50 @@ fn a_removal_that_is_included_lands() {
     assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
     assert!(!project.git(&["ls-files"]).contains("old.txt"));
 }
+
+/// Commits `.envrc`, which acts by itself, and passes A.
+fn with_envrc() -> String {
+    let command = "echo x > .envrc; git add -f .envrc; git commit -qm envrc";
+    claims_after(command, "[[conversation.turn]]\ntext = 'done'")
+}
+
+#[test]
+fn every_reason_names_files_that_act_by_themselves() {
+    for args in [&["run", "--land", "never"][..], &["run", "--branch", "topic"]] {
+        let project = project();
+        let run = project.run(&model(&with_envrc()), args);
+        let [(_, false)] = landings(&run)[..] else { panic!("{:?}", landings(&run)) };
+        assert!(run.of_type("landing").any(|event| event["why"].to_string().contains(".envrc")), "{args:?}");
+    }
+}
+
+#[test]
+fn what_the_user_ignores_everywhere_does_not_land_by_force() {
+    let project = project();
+    project.write("../home/.config/git/ignore", ".env\n");
+    let command = "echo x > .env; git add -f .env; git commit -qm env";
+    let run = project.run(&model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'")), &["run"]);
+    assert_eq!(landings(&run), [("autonoe/1", false)]);
+}
+
+#[test]
+fn the_users_own_settings_do_not_land_through_a_link() {
+    let project = project();
+    project.commit(&[("dot/autonoe/config.toml", "")]);
+    fs::create_dir_all(project.home().join(".config")).expect("made");
+    symlink(project.path("dot/autonoe"), project.home().join(".config/autonoe")).expect("linked");
+    let command = "printf '[sandbox]\\nenabled = false\\n' > dot/autonoe/config.toml; git commit -qam config";
+    let run = project.run(&model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'")), &["run"]);
+    assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
+}
+
+#[test]
+fn a_file_that_is_added_to_protected_ones_does_not_land_by_itself() {
+    let project = project();
+    project.write("SPEC.md", "# Spec\n\n```check A protect=tests/**\n$ sh tests/a.sh\n```\n");
+    project.commit(&[("tests/a.sh", "test -f a.txt\n")]);
+    let command = "echo built > a.txt; git add a.txt; git update-index --add --cacheinfo 100644,$(git hash-object -w a.txt),tests/new.sh; git commit -qm both";
+    let run = project.run(&model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'")), &["run"]);
+    assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
+    assert!(run.of_type("landing").any(|event| event["why"].to_string().contains("tests/new.sh")));
+}

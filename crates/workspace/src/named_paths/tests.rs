@@ -22,7 +22,7 @@ fn settings_and_hooks_name_paths() {
     fs::create_dir(top.join("linked")).expect("made");
     fs::write(top.join("linked/pc.sh"), "").expect("written");
     std::os::unix::fs::symlink("../../linked/pc.sh", git.join("hooks/pre-commit")).expect("linked");
-    let named = NamedPaths::of(&Repository::around(&top), &top, None, &[]);
+    let named = NamedPaths::of(&Repository::around(&top), &top, &UsersMachine::default());
     for path in [
         "hooks-of-ours/pre-commit",
         "tools/fsm.sh",
@@ -54,7 +54,7 @@ fn repository(config: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, PathB
 }
 
 fn named_in(top: &Path) -> NamedPaths {
-    NamedPaths::of(&Repository::around(top), top, None, &[])
+    NamedPaths::of(&Repository::around(top), top, &UsersMachine::default())
 }
 
 #[test]
@@ -132,4 +132,47 @@ fn files_that_runners_read_are_named_with_their_hooks() {
     ];
     assert_eq!(found, expected);
     assert!(!named.contains("web/package.json", FILE) && named.contains("scripts/more.sh", FILE));
+}
+
+#[test]
+fn what_a_link_elsewhere_or_a_variable_names_is_named() {
+    let (_directory, top) = repository("[core]\n\tfsmonitor = ~/lnk/scripts/fs.sh\n", &[]);
+    let home = tempfile::tempdir().expect("made");
+    let link =
+        |from: &Path, to: &str| std::os::unix::fs::symlink(from, home.path().join(to)).expect("linked");
+    link(&top, "lnk");
+    link(&top.join("dot/gitconfig"), ".gitconfig");
+    fs::create_dir_all(home.path().join(".config")).expect("made");
+    link(&top.join("dot/git"), ".config/git");
+    link(&top.join("dot/later"), ".config/later");
+    fs::create_dir_all(top.join("dot/git")).expect("made");
+    fs::write(top.join("dot/gitconfig"), "[include]\n\tpath = ~/lnk/team.cfg\n").expect("written");
+    let users = UsersMachine {
+        home: Some(home.path().canonicalize().expect("there")),
+        git_settings: vec![top.join("xdg/git/config"), home.path().join(".config/later")],
+        commands: vec![
+            "./tools/diff.sh --fast".to_owned(),
+            "$HOME/lnk/rc.sh".to_owned(),
+            "'core.pager'='bin/page'".to_owned(),
+            "less -R".to_owned(),
+        ],
+        ..UsersMachine::default()
+    };
+    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+    for path in [
+        "scripts/fs.sh",
+        "dot/gitconfig",
+        "dot/git/ignore",
+        "team.cfg",
+        "xdg/git/config",
+        "dot/later",
+        "tools/diff.sh",
+        "rc.sh",
+        "bin/page",
+    ] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["scripts/other.sh", "dot/other", "less", "src/main.rs", "xdg/other"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
 }
