@@ -53,6 +53,21 @@ impl SecretValues {
         }
     }
 
+    /// Removes these values from every string of a JSON value, and nothing else: what remains may be a command that is run.
+    pub fn redact(&self, value: &mut Value) {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::String(text) => {
+                let found = self.values().find(text);
+                if !found.is_empty() {
+                    *text = redacted(text, found);
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact(field)),
+        }
+    }
+
     fn values(&self) -> RwLockReadGuard<'_, Values> {
         // A panic cannot leave a partial value.
         self.0.read().unwrap_or_else(PoisonError::into_inner)

@@ -97,7 +97,8 @@ impl DeliverableService {
     }
 
     /// `tool` is the short name.
-    pub async fn call(&self, tool: &str, arguments: Value) -> CallResult {
+    pub async fn call(&self, tool: &str, mut arguments: Value) -> CallResult {
+        self.status.secrets().redact(&mut arguments);
         let phase = self.phase();
         let Some(tool) = phase.tools().iter().copied().find(|offered| offered.name() == tool) else {
             let offered: Vec<_> = phase.tools().iter().map(|tool| tool.name()).collect();

@@ -70,7 +70,10 @@ pub fn read_evidence(project: &Project, deliverable: &str) -> Result<Option<Stor
         Ok(None) => return Ok(None),
         Err(error) => return Err(wrong(error.to_string()).hint(error.advice())),
     };
-    let mut value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    // A damaged one is worth as much as none.
+    let Ok(mut value) = serde_json::from_str::<Value>(&text) else {
+        return Ok(None);
+    };
     let found = value.as_object_mut().and_then(|fields| fields.remove(SIGNATURE));
     let is_ours = read_key(project).is_some_and(|key| found == Some(signature(&key, &value).into()));
     Ok(Some(StoredEvidence { value, is_ours }))

@@ -39,6 +39,7 @@ pub struct StatusStore {
     clock: Arc<dyn Clock>,
     writing: Mutex<()>,
     redactor: Redactor,
+    secrets: SecretValues,
 }
 
 impl StatusStore {
@@ -77,13 +78,19 @@ impl StatusStore {
             clock,
             writing: Mutex::new(()),
             redactor: Redactor::default(),
+            secrets: SecretValues::default(),
         }
     }
 
     /// Keeps none of these values in what agents say.
     #[must_use]
     pub fn redacting(self, secrets: &SecretValues) -> Self {
-        Self { redactor: Redactor::default().sharing(secrets), ..self }
+        Self { redactor: Redactor::default().sharing(secrets), secrets: secrets.clone(), ..self }
+    }
+
+    /// The values that are not kept.
+    pub fn secrets(&self) -> &SecretValues {
+        &self.secrets
     }
 
     /// Reads a project's deliverables without a writer; `None` if there is no file.
