@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
-use crate::oracles::{changed_in, protected_directories, restore_in};
+use crate::oracles::{changed_in, protected_directories, restore_in, stamps};
 use crate::output;
 
 /// How much of the output is kept.
@@ -225,17 +225,25 @@ impl CheckRoom<'_> {
     /// Runs one command in a new room.
     async fn run(&self, check: &Check, files: &CheckoutFiles) -> Result<CheckRun, Fault> {
         restore_in(&files.root, self.registry, self.project).await?;
-        let accepted = self.registry.files.keys().map(|file| file.at(&files.root));
         // Nor can anything be added where everything is protected.
         let directories = protected_directories(&self.registry.globs, &files.root);
-        let read_only = accepted.chain(directories).collect();
+        let accepted = self.registry.files.keys().map(|file| file.at(&files.root));
+        // Each costs time.
+        let alone = |file: &PathBuf| !directories.iter().any(|directory| file.starts_with(directory));
+        let read_only = accepted.filter(alone).chain(directories.clone()).collect();
         let Some(sandbox) = self.checkout.room(files, check.network, read_only) else {
             return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
         };
+        let before = stamps(&files.root, self.registry);
         let mut run = run_in(check, &sandbox, &files.root, self.checkout.output_stream(files)).await;
         run.redact(&self.checkout.redactor());
         sandbox.close().await;
-        let changed = changed_in(&files.root, self.registry).await?;
+        let mut changed = changed_in(&files.root, self.registry).await?;
+        if changed.is_empty() {
+            let after = stamps(&files.root, self.registry);
+            let touched = before.iter().filter(|(file, stamp)| after.get(file) != Some(stamp));
+            changed.extend(touched.map(|(file, _)| file.to_string()));
+        }
         if run.passed() && !changed.is_empty() {
             run.verdict = CheckVerdict::ChangedFiles { files: changed };
         }

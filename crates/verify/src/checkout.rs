@@ -216,8 +216,8 @@ impl Checkout {
         if let Some(stream) = self.output_stream(files) {
             room_config.bounds.read.extend(stream.parent().map(Path::to_owned));
         }
-        let read_only =
-            read_only.into_iter().chain(startup_places(&files.directory.path().join("home"))).collect();
+        let places = startup_places(&files.directory.path().join("home"), self.factory.search_path());
+        let read_only = read_only.into_iter().chain(places).collect();
         room_config.egress = egress;
         room_config.guarded = Arc::new(RwLock::new(read_only));
         Some(SessionSandbox::new(room_config))
@@ -243,7 +243,7 @@ impl Checkout {
         let aside = directory.with_extension("aside");
         let prepared = fs::rename(directory, &aside)
             .and_then(|()| fs::create_dir(directory))
-            .and_then(|()| make_room_directories(directory));
+            .and_then(|()| make_room_directories(directory, self.factory.search_path()));
         prepared.map_err(|error| self.factory.io_fault(&error))?;
         let copied = self.own_room.run(COPY, [directory.join("tree"), aside.join("tree")]).await?;
         match copied.code {
@@ -439,7 +439,7 @@ impl CheckoutFactory {
     /// A directory for a room, removed when dropped.
     fn directory_in(&self, parent: &Path) -> io::Result<TempDir> {
         let directory = tempfile::Builder::new().prefix("room-").tempdir_in(parent)?;
-        make_room_directories(directory.path())?;
+        make_room_directories(directory.path(), self.search_path())?;
         Ok(directory)
     }
 
@@ -462,6 +462,12 @@ impl CheckoutFactory {
         }
     }
 
+    /// Where commands of checks are looked for.
+    fn search_path(&self) -> &str {
+        let path = self.room_config.env.iter().rfind(|(name, _)| name == "PATH");
+        path.map_or("/usr/local/bin:/usr/bin:/bin", |(_, path)| path)
+    }
+
     pub(crate) fn io_fault(&self, error: &io::Error) -> Fault {
         let WriteFailure { why, advice } = WriteFailure::of(&self.scratch, error);
         let message = format!("Cannot create a checkout in {}: {why}.", self.scratch.display());
@@ -478,11 +484,11 @@ const PYTHON_ENV: [(&str, &str); 3] = [
 ];
 
 /// What a room for a check needs: files, a home, a place for temporary files and one for the stream of its output.
-fn make_room_directories(directory: &Path) -> io::Result<()> {
+fn make_room_directories(directory: &Path, search_path: &str) -> io::Result<()> {
     for name in ["tree", "home", "tmp", "output"] {
         fs::create_dir(directory.join(name))?;
     }
-    make_startup_places(&directory.join("home"))?;
+    make_startup_places(&directory.join("home"), search_path)?;
     fs::write(directory.join("home/.gitconfig"), GIT_SETTINGS)
 }
 

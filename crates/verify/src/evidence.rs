@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use autonoe_core::check::{Assurance, Check, UncheckedCriteria};
 use autonoe_core::deliverable::Deliverable;
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::status::ProjectStatus;
-use autonoe_store::{Project, StoredEvidence, evidence_file, read_evidence};
+use autonoe_store::{Project, StoredEvidence, read_evidence};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
@@ -99,14 +99,10 @@ impl Evidence {
     /// `None` if there is no evidence.
     pub fn load(project: &Project, deliverable: &str) -> Result<Option<Self>, Fault> {
         let read = |StoredEvidence { value, is_ours }| {
-            let evidence = serde_json::from_value(value).map(|evidence| Self { is_ours, ..evidence });
-            evidence.map_err(|error| {
-                let file = evidence_file(project, deliverable);
-                let message = format!("{} cannot be read: {error}.", file.display());
-                Fault::permanent(FaultLayer::Config, "evidence", message)
-            })
+            let evidence = serde_json::from_value(value).ok();
+            evidence.map(|evidence| Self { is_ours, ..evidence })
         };
-        read_evidence(project, deliverable)?.map(read).transpose()
+        Ok(read_evidence(project, deliverable)?.and_then(read))
     }
 
     pub fn unchecked(&self) -> Option<UncheckedCriteria> {

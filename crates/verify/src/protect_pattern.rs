@@ -58,12 +58,21 @@ impl ProtectPattern {
         self.glob.split('/').take_while(|part| !is_wild(part))
     }
 
-    /// The directory of which it protects everything, or the one file.
-    pub(crate) fn whole_path(&self) -> Option<ProtectedPath> {
-        let path = self.glob.strip_suffix("/**").unwrap_or(&self.glob);
-        (!is_wild(path)).then(|| ProtectedPath::new(format!("{}{path}", "../".repeat(self.up))))
+    /// The directory to which nothing may be added, or the one file. Where a pattern selects files by name in a whole tree, as
+    /// `packages/**/*.test.js` does, builds write beside them; but not in a directory of tests.
+    pub(crate) fn closed_path(&self) -> Option<ProtectedPath> {
+        let names: Vec<&str> = self.literal_prefix().collect();
+        let wild = self.glob.split('/').count() - names.len();
+        let is_closed = wild <= 1 || names.iter().any(|name| TEST_DIRECTORIES.contains(name));
+        let path = names.join("/");
+        let is_there = is_closed && !path.is_empty();
+        is_there.then(|| ProtectedPath::new(format!("{}{path}", "../".repeat(self.up))))
     }
 }
+
+/// The usual names of directories that contain nothing but tests.
+const TEST_DIRECTORIES: [&str; 9] =
+    ["__tests__", "e2e", "integration-tests", "spec", "specs", "t", "test", "testing", "tests"];
 
 fn is_wild(part: &str) -> bool {
     part.contains(['*', '?', '[', '{', '\\'])

@@ -125,6 +125,15 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
         || shadows_python(path)
+        || shadows_a_program(path)
+}
+
+/// Programs that package scripts start by their names: npm looks for them in the project first.
+const PROGRAMS: [&str; 12] =
+    ["bash", "bun", "cargo", "deno", "env", "make", "node", "npm", "npx", "python", "python3", "sh"];
+
+fn shadows_a_program(path: &str) -> bool {
+    path.rsplit_once("node_modules/.bin/").is_some_and(|(_, name)| PROGRAMS.contains(&name))
 }
 
 /// Directories of dependencies and build output, whose files have such names without being read.
@@ -154,11 +163,14 @@ pub(crate) fn runner_files_in(root: &Path, cancel: &CancellationToken) -> BTreeS
         .follow_links(false)
         .filter_entry(move |entry| !is_skipped(entry))
         .build();
+    let packages = PROGRAMS.iter().map(|name| format!("node_modules/.bin/{name}"));
+    let packages = packages.filter(|path| root.join(path).symlink_metadata().is_ok());
     walk.filter_map(Result::ok)
         .take(MAX_FILES)
         .take_while(|_| !cancel.is_cancelled())
         .filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()))
         .filter(|path| is_runner_file(path))
+        .chain(packages)
         .collect()
 }
 

@@ -60,7 +60,8 @@ async fn a_program_cannot_write_what_the_shell_that_judges_it_reads_first() {
     let judges = "sh calc.sh version > /dev/null 2>&1\nbash -l -c 'test \"$(sh calc.sh add 2 3)\" = 5 && echo all good'\n";
     let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", judges)]);
     let examiner = fixture.prepared().await;
-    let profile = "echo 'echo all good; exit 0' | tee ~/.bash_profile ~/.profile > ~/.bashrc; echo 4\n";
+    let profile =
+        "echo 'echo all good; exit 0' | tee ~/.bash_profile ~/.bash_login ~/.profile > ~/.bashrc; echo 4\n";
     fixture.commit(&[("calc.sh", profile)]);
     examiner.assert_claim("A", Assurance::Failed, &[]).await;
     fixture.commit(&[("calc.sh", "echo $(($2 + $3))\n")]);

@@ -233,3 +233,49 @@ async fn a_pattern_that_leaves_the_repository_is_refused() {
     let fault = written_checks(&fixture.project, spec).unwrap_err().to_string();
     assert!(fault.contains("check 'sums'") && fault.contains("outside the repository"), "{fault}");
 }
+
+#[tokio::test]
+async fn nothing_is_added_to_a_directory_of_tests_for_a_moment() {
+    let spec = "# Calc\n\n```check A name=tests protect=tests/*.sh\n$ sh build.sh && sh tests/add.sh\nall good\n```\n";
+    let reads_more = format!("[ ! -f tests/more.sh ] || . ./tests/more.sh\n{TEST}");
+    let fixture = VerifyFixture::with_files(spec, &[("tests/add.sh", &reads_more), ("build.sh", "true\n")]);
+    let examiner = fixture.prepared().await;
+    let adds = "echo 'rm tests/more.sh; echo all good; exit' > tests/more.sh\n";
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("build.sh", adds)]);
+    examiner.assert_claim("A", Assurance::Failed, &[]).await;
+    fixture.commit(&[("calc.sh", ADDS), ("build.sh", "true\n")]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn what_a_link_among_protected_files_leads_to_is_protected_as_a_whole() {
+    let fixture = VerifyFixture::without_repository(TESTED);
+    fixture.git(&["init", "-q", "-b", "main", "."]);
+    fixture.write("lib/add.sh", TEST);
+    fixture.write("tests/add.sh", ". ./tests/lib/add.sh\n");
+    symlink("../lib", fixture.path("tests/lib")).unwrap();
+    fixture.commit(&[("a", "a\n")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("lib/add.sh", WEAK)]);
+    examiner.assert_claim("A", Assurance::Failed, &["lib/add.sh"]).await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn a_protected_link_that_was_replaced_for_a_moment_is_noticed() {
+    let spec =
+        "# Calc\n\n```check A name=tests protect=tests/**\n$ sh build.sh && sh tests/add.sh\nall good\n```\n";
+    let fixture = VerifyFixture::without_repository(spec);
+    fixture.git(&["init", "-q", "-b", "main", "."]);
+    fixture.write("suite/add.sh", TEST);
+    symlink("suite", fixture.path("tests")).unwrap();
+    fixture.commit(&[("build.sh", "true\n")]);
+    let examiner = fixture.prepared().await;
+    let swaps =
+        "rm tests; mkdir tests; echo 'rm -rf tests; ln -s suite tests; echo all good' > tests/add.sh\n";
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("build.sh", swaps)]);
+    examiner.assert_claim("A", Assurance::Failed, &["changed while it ran"]).await;
+    fixture.commit(&[("calc.sh", ADDS), ("build.sh", "true\n")]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
