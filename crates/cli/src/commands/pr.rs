@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use autonoe_core::ci_files::is_ci_file;
@@ -10,7 +10,8 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use autonoe_report::one_line;
-use autonoe_store::Project;
+use autonoe_store::{CheckRegistry, Project};
+use autonoe_verify::protected_among;
 use clap::Args;
 
 use super::report::last_report;
@@ -20,6 +21,7 @@ use crate::open_hub::open_hub;
 use crate::present;
 use crate::project_args::ProjectArgs;
 use crate::system::runtime;
+use crate::unseen_commits::verified_commits_of;
 
 /// Pull requests accept no more.
 const MAX_BODY_BYTES: usize = 60_000;
@@ -106,6 +108,15 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
                 "Look at them (git log -p {branch}), then run `autonoe pr`, or add --accept-ci."
             )));
     }
+    let cautions = [
+        unchecked_commits(&project, &reference, &args.remote)?,
+        judging_files(&project, &reference, &args.remote)?,
+    ];
+    let cautions: Vec<String> = cautions.into_iter().flatten().collect();
+    if let (true, Some(caution)) = (args.yes, cautions.first()) {
+        return Err(failed(format!("Nothing was pushed: {caution}."))
+            .hint("Without --yes, `autonoe pr` asks whether to push them anyway."));
+    }
     let body = last_report(&project, environment)?;
     let title = args.title.clone().unwrap_or_else(|| title(&project));
     let refspec = format!("{reference}:{reference}");
@@ -120,6 +131,9 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
             push.join(" "),
             create.join(" ")
         ));
+        for caution in &cautions {
+            present::print(&format!("Beware: {caution}.\n"));
+        }
         if !ci_files.is_empty() {
             present::print(&format!("These files change what your CI runs: {}\n", ci_files.join(", ")));
         }
@@ -141,6 +155,40 @@ fn ci_files(project: &Project, reference: &str, remote: &str) -> Result<Vec<Stri
     let changed = git(project, &changed)?.unwrap_or_default();
     let files: BTreeSet<_> = changed.split(['\0', '\n']).filter(|path| is_ci_file(path)).collect();
     Ok(files.into_iter().map(one_line).collect())
+}
+
+/// Says that the branch ends with commits that no check has seen, although others were verified.
+fn unchecked_commits(project: &Project, reference: &str, remote: &str) -> Result<Option<String>, Fault> {
+    let verified = verified_commits_of(project)?;
+    let known = format!("--remotes={remote}");
+    let mut args = vec!["rev-list", "--count", reference, "--not", &known];
+    args.extend(verified.iter().map(String::as_str));
+    let count: u32 = git(project, &args)?.and_then(|count| count.parse().ok()).unwrap_or_default();
+    let is_unchecked = !verified.is_empty() && count > 0;
+    Ok(is_unchecked
+        .then(|| format!("no check has seen the last {count} commit(s); `autonoe run` checks them")))
+}
+
+/// Says that commits which have not landed change SPEC.md or files that checks judge by.
+fn judging_files(project: &Project, reference: &str, remote: &str) -> Result<Option<String>, Fault> {
+    let known = format!("--remotes={remote}");
+    let log =
+        ["log", "-m", "--no-renames", "--format=", "--name-only", "-z", reference, "--not", &known, "HEAD"];
+    let changed = git(project, &log)?.unwrap_or_default();
+    let Some(top) = git(project, &["rev-parse", "--show-toplevel"])? else { return Ok(None) };
+    let top = PathBuf::from(top).canonicalize().unwrap_or_default();
+    let changed = changed.split(['\0', '\n']).filter(|path| !path.is_empty());
+    let changed: BTreeSet<PathBuf> = changed.map(|path| top.join(path)).collect();
+    let changed: Vec<PathBuf> = changed.into_iter().collect();
+    let mut found = protected_among(&CheckRegistry::load(project)?, project.root(), &changed)?;
+    found.extend(changed.into_iter().filter(|path| *path == project.root().join("SPEC.md")));
+    let mut names: Vec<String> = found
+        .iter()
+        .map(|path| one_line(&path.strip_prefix(&top).unwrap_or(path).display().to_string()))
+        .collect();
+    names.sort_unstable();
+    let is_any = !names.is_empty();
+    Ok(is_any.then(|| format!("they change how the work is judged: {}", names.join(", "))))
 }
 
 /// The branch with commits that have not landed, or else the one that is checked out.

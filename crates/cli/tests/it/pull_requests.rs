@@ -84,3 +84,25 @@ fn changes_of_what_ci_runs_are_pushed_only_with_the_users_word() {
     let body = fs::read_to_string(project.home().join("body")).expect("read");
     assert!(body.contains("by themselves, so look at them first: `.envrc`"), "{body}");
 }
+
+#[test]
+fn what_no_check_has_seen_or_how_it_is_judged_is_not_pushed_by_itself() {
+    let unchecked = "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'echo later > later.txt; git add later.txt; git commit -qm later' } }]\n[[conversation.turn]]\ntext = 'done'";
+    let forges = "git update-index --cacheinfo 100644,$(echo true | git hash-object -w --stdin),tests/a.sh; git commit -qm forged; ";
+    for (first, end, said) in [
+        ("", unchecked, "no check has seen the last 1 commit(s)"),
+        (forges, "[[conversation.turn]]\ntext = 'done'", "change how the work is judged: tests/a.sh"),
+    ] {
+        let project = project();
+        let path = with_remote(&project);
+        project.write("SPEC.md", "# Spec\n\n```check A protect=tests/**\n$ sh tests/a.sh\n```\n");
+        project.commit(&[("tests/a.sh", "test -f a.txt\n")]);
+        project.git(&["push", "-q", "origin", "main"]);
+        let command = format!("{first}echo built > a.txt; git add a.txt; git commit -qm a");
+        let model = model(&claims_after(&command, end));
+        let output = project.command(&model, &["run", "--pr"]).env("PATH", &path).output().expect("started");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(errors.contains("Nothing was pushed") && errors.contains(said), "{errors}");
+        assert!(!project.git(&["ls-remote", "origin"]).contains("autonoe/1"));
+    }
+}
