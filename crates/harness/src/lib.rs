@@ -1,0 +1,7 @@
+//! What a harness needs besides the loop: roadmaps, the order of their tasks, progress, recovery, control files, alerts, and the state
+//! that other programs may read.
+//!
+//! Everything here is a library without a loop, a process or a terminal of its own. It writes below `.harness/` only, and the journal
+//! stays the truth.
+
+pub mod roadmap;
