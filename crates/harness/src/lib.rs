@@ -5,3 +5,4 @@
 //! stays the truth.
 
 pub mod roadmap;
+pub mod schedule;
