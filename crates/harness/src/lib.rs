@@ -4,5 +4,6 @@
 //! Everything here is a library without a loop, a process or a terminal of its own. It writes below `.harness/` only, and the journal
 //! stays the truth.
 
+pub mod progress;
 pub mod roadmap;
 pub mod schedule;
