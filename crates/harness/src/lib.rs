@@ -5,5 +5,8 @@
 //! stays the truth.
 
 pub mod progress;
+pub mod recovery;
+pub mod repetition;
 pub mod roadmap;
 pub mod schedule;
+pub mod stuck;
