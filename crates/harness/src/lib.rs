@@ -4,6 +4,7 @@
 //! Everything here is a library without a loop, a process or a terminal of its own. It writes below `.harness/` only, and the journal
 //! stays the truth.
 
+pub mod alerts;
 pub mod control;
 pub mod progress;
 pub mod recovery;
