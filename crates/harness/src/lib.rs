@@ -11,4 +11,5 @@ pub mod recovery;
 pub mod repetition;
 pub mod roadmap;
 pub mod schedule;
+pub mod state_view;
 pub mod stuck;
