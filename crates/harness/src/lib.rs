@@ -6,6 +6,8 @@
 
 pub mod alerts;
 pub mod control;
+pub mod handle;
+mod process;
 pub mod progress;
 pub mod recovery;
 pub mod repetition;
