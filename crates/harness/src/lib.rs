@@ -12,6 +12,7 @@ pub mod progress;
 pub mod recovery;
 pub mod repetition;
 pub mod roadmap;
+pub mod runaway;
 pub mod schedule;
 pub mod state_view;
 pub mod stuck;
