@@ -1,0 +1,5 @@
+//! The library as its users see it, and the contracts of the seed that it keeps.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+mod overnight;
+mod seed_004;
