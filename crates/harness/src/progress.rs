@@ -331,7 +331,8 @@ fn is_same(before: &[u64], now: &[u64]) -> bool {
             std::cmp::Ordering::Greater => drop(right.next()),
             std::cmp::Ordering::Equal => {
                 common += 1;
-                (left.next(), right.next());
+                left.next();
+                right.next();
             }
         }
     }

@@ -25,8 +25,9 @@ fn shortened(text: &str) -> String {
     if text.len() <= MAX_TEXT {
         return text.to_owned();
     }
-    let (head, tail) =
-        (text.floor_char_boundary(MAX_TEXT / 2), text.ceil_char_boundary(text.len() - MAX_TEXT / 2));
+    let is_boundary = |place: &usize| text.is_char_boundary(*place);
+    let head = (0..=MAX_TEXT / 2).rev().find(is_boundary).unwrap_or(0);
+    let tail = (text.len() - MAX_TEXT / 2..text.len()).find(is_boundary).unwrap_or(text.len());
     format!("{} {}", &text[..head], &text[tail..])
 }
 

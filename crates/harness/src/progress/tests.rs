@@ -34,6 +34,16 @@ fn output_is_compared_without_times_case_and_white_space() {
 }
 
 #[test]
+fn the_beginning_and_the_end_of_a_long_output_are_compared() {
+    let long = |middle: &str, end: &str| format!("{}{}{end}", "ä ".repeat(10_000), middle.repeat(20_000));
+    let mut detector = ProgressDetector::default();
+    detector.observe(session(&long("one ", "€ end")));
+    let score = |output: &str| detector.detect(output, None).output_diff_score;
+    assert_eq!(score(&long("one ", "€ end")), 0.0);
+    assert!(score(&long("two ", "€ end")) > 0.3);
+}
+
+#[test]
 fn markers_and_boxes_count() {
     let mut detector = ProgressDetector::default();
     detector.observe(session("- [x] one\n- [ ] two"));

@@ -253,8 +253,7 @@ impl Walk<'_> {
     }
 
     fn is_ignored(&self, name: &[u8], path: &[u8], is_directory: bool) -> bool {
-        let ends = |end: &&str| name.ends_with(end.as_bytes());
-        if IGNORED_ENDS.iter().any(|end| ends(&end))
+        if IGNORED_ENDS.iter().any(|end| name.ends_with(end.as_bytes()))
             || (is_directory && IGNORED_DIRECTORIES.iter().any(|known| known.as_bytes() == name))
         {
             return true;
