@@ -1,6 +1,6 @@
 //! A roadmap that was edited while it runs: what is taken over, and what is refused because its task has begun.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use super::{Roadmap, Task, TaskId};
@@ -35,17 +35,18 @@ pub struct RoadmapEdit {
 
 /// `begun` are the tasks that are running or were run, and those that are done.
 pub fn compare(old: &Roadmap, new: &Roadmap, begun: &HashSet<TaskId>) -> RoadmapEdit {
+    let (old_tasks, new_tasks) = (by_id(old), by_id(new));
     let mut edit = RoadmapEdit { roadmap: new.clone(), taken: Vec::new(), refused: Vec::new() };
     for (place, task) in new.tasks.iter().enumerate() {
         let has_begun = begun.contains(&task.id);
-        match old.task(task.id.as_str()) {
+        match old_tasks.get(&task.id) {
             None => edit.taken.push(TaskEdit::Added(task.id.clone())),
             Some(before) => {
                 let mut what = differences(before, task);
                 if has_begun {
                     // Boxes of such tasks are written by the run itself.
                     what.retain(|name| *name != "done");
-                    edit.roadmap.tasks[place] = Task { line: task.line, ..before.clone() };
+                    edit.roadmap.tasks[place] = Task { line: task.line, ..(*before).clone() };
                 }
                 let kind = if has_begun { &mut edit.refused } else { &mut edit.taken };
                 kind.extend((!what.is_empty()).then(|| TaskEdit::Changed(task.id.clone(), what)));
@@ -53,7 +54,7 @@ pub fn compare(old: &Roadmap, new: &Roadmap, begun: &HashSet<TaskId>) -> Roadmap
         }
     }
     for (place, task) in old.tasks.iter().enumerate() {
-        if new.task(task.id.as_str()).is_some() {
+        if new_tasks.contains_key(&task.id) {
             continue;
         }
         let removed = TaskEdit::Removed(task.id.clone());
@@ -66,6 +67,10 @@ pub fn compare(old: &Roadmap, new: &Roadmap, begun: &HashSet<TaskId>) -> Roadmap
         }
     }
     edit
+}
+
+fn by_id(roadmap: &Roadmap) -> HashMap<&TaskId, &Task> {
+    roadmap.tasks.iter().map(|task| (&task.id, task)).collect()
 }
 
 fn differences(old: &Task, new: &Task) -> Vec<&'static str> {
