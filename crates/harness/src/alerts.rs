@@ -4,6 +4,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -173,8 +174,8 @@ pub enum OnCritical {
     Pause,
 }
 
-pub struct AlertManager<'a> {
-    harness: &'a HarnessDirectory,
+pub struct AlertManager {
+    harness: Arc<HarnessDirectory>,
     on_critical: OnCritical,
     /// Ids of all alerts in the log.
     raised: HashSet<String>,
@@ -182,10 +183,10 @@ pub struct AlertManager<'a> {
     alerts: VecDeque<Alert>,
 }
 
-impl<'a> AlertManager<'a> {
+impl AlertManager {
     /// Reads the alerts of earlier processes.
-    pub fn open(harness: &'a HarnessDirectory, on_critical: OnCritical) -> Result<Self, HarnessFileError> {
-        let alerts = read_alerts(harness)?;
+    pub fn open(harness: Arc<HarnessDirectory>, on_critical: OnCritical) -> Result<Self, HarnessFileError> {
+        let alerts = read_alerts(&harness)?;
         let raised = alerts.iter().map(|alert| alert.id.clone()).collect();
         let newest = alerts.len().saturating_sub(REMEMBERED);
         Ok(Self { harness, on_critical, raised, alerts: alerts.into_iter().skip(newest).collect() })
@@ -242,6 +243,7 @@ pub fn is_near(used: f64, limit: f64) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::sync::Arc;
 
     use jiff::Timestamp;
 
@@ -255,8 +257,8 @@ mod tests {
     #[test]
     fn an_alert_is_a_json_line_with_the_usual_keys() {
         let project = tempfile::tempdir().expect("directory");
-        let harness = HarnessDirectory::create(project.path(), "main").expect("a harness");
-        let mut manager = AlertManager::open(&harness, OnCritical::Continue).expect("opened");
+        let harness = Arc::new(HarnessDirectory::create(project.path(), "main").expect("a harness"));
+        let mut manager = AlertManager::open(Arc::clone(&harness), OnCritical::Continue).expect("opened");
         let raised =
             manager.alert(alert(AlertType::NoProgress, "No progress.", 4)).expect("raised").expect("new");
         assert_eq!(raised.to_string(), "[WARNING] no_progress: No progress.");
@@ -270,10 +272,10 @@ mod tests {
     #[test]
     fn each_alert_is_raised_once_also_after_a_crash() {
         let project = tempfile::tempdir().expect("directory");
-        let harness = HarnessDirectory::create(project.path(), "main").expect("a harness");
+        let harness = Arc::new(HarnessDirectory::create(project.path(), "main").expect("a harness"));
         let mut news = 0;
         for _ in 0..3 {
-            let mut manager = AlertManager::open(&harness, OnCritical::Continue).expect("opened");
+            let mut manager = AlertManager::open(Arc::clone(&harness), OnCritical::Continue).expect("opened");
             for iteration in [1, 1, 2] {
                 let raised = manager.alert(alert(AlertType::NoProgress, "No progress.", iteration));
                 news += usize::from(raised.expect("raised").is_some());
@@ -284,15 +286,15 @@ mod tests {
                 .expect("written");
         }
         assert_eq!(news, 2);
-        let manager = AlertManager::open(&harness, OnCritical::Continue).expect("opened");
+        let manager = AlertManager::open(Arc::clone(&harness), OnCritical::Continue).expect("opened");
         assert_eq!(manager.alerts(None).count(), 2);
     }
 
     #[test]
     fn alerts_are_filtered_and_the_newest_ten_are_recent() {
         let project = tempfile::tempdir().expect("directory");
-        let harness = HarnessDirectory::create(project.path(), "main").expect("a harness");
-        let mut manager = AlertManager::open(&harness, OnCritical::Continue).expect("opened");
+        let harness = Arc::new(HarnessDirectory::create(project.path(), "main").expect("a harness"));
+        let mut manager = AlertManager::open(Arc::clone(&harness), OnCritical::Continue).expect("opened");
         for iteration in 1..=12 {
             manager.alert(alert(AlertType::IterationMilestone, "Ten more.", iteration)).expect("raised");
         }
@@ -311,9 +313,9 @@ mod tests {
     #[test]
     fn a_critical_alert_pauses_if_that_is_wished() {
         let project = tempfile::tempdir().expect("directory");
-        let harness = HarnessDirectory::create(project.path(), "main").expect("a harness");
+        let harness = Arc::new(HarnessDirectory::create(project.path(), "main").expect("a harness"));
         for (on_critical, is_paused) in [(OnCritical::Continue, false), (OnCritical::Pause, true)] {
-            let mut manager = AlertManager::open(&harness, on_critical).expect("opened");
+            let mut manager = AlertManager::open(Arc::clone(&harness), on_critical).expect("opened");
             manager.alert(alert(AlertType::FatalError, "Broken.", u32::from(is_paused))).expect("raised");
             assert!(!harness.is_paused(), "an error is not critical");
             manager

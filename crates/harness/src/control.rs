@@ -88,9 +88,12 @@ impl HarnessDirectory {
     pub fn create(project: &Path, id: &str) -> Result<Self, HarnessFileError> {
         let path = path_of(project, id)?;
         let root = UntrustedDir::open(project).map_err(|error| not_used(project, &error))?;
-        let relative = Path::new(HARNESS).join(id);
-        let directory =
-            root.create_missing(&relative, Visibility::OwnerOnly).map_err(|error| not_used(&path, &error))?;
+        let created = root.create_missing(Path::new(HARNESS), Visibility::OwnerOnly).and_then(|all| {
+            // So that no repository takes these files for its own.
+            all.write_missing(OsStr::new(".gitignore"), b"*\n")?;
+            all.create_missing(Path::new(id), Visibility::OwnerOnly)
+        });
+        let directory = created.map_err(|error| not_used(&path, &error))?;
         Ok(Self { id: id.to_owned(), path, directory })
     }
 

@@ -370,7 +370,7 @@ mod tests {
             harness.log(LogLevel::Info, number, "x", Timestamp::UNIX_EPOCH).expect("logged");
         }
         assert_eq!(handle.get_logs(LOG_TAIL).expect("lines").len(), 100);
-        let mut alerts = AlertManager::open(&harness, OnCritical::Continue).expect("opened");
+        let mut alerts = AlertManager::open(harness.into(), OnCritical::Continue).expect("opened");
         alerts.alert(Alert::new(AlertType::GoalComplete, "Done.", 9, Timestamp::UNIX_EPOCH)).expect("raised");
         assert_eq!(handle.get_alerts().expect("alerts")[0].kind, AlertType::GoalComplete);
     }

@@ -119,6 +119,8 @@ fn a_stop_is_consumed_and_one_from_before_the_start_is_ignored() {
 fn a_pause_lasts_until_its_file_is_removed() {
     let project = tempfile::tempdir().expect("directory");
     let harness = harness(project.path());
+    let ignored = fs::read_to_string(project.path().join(".harness/.gitignore")).expect("text");
+    assert_eq!(ignored, "*\n", "no repository takes these files for its own");
     harness.request_pause().expect("paused");
     assert!(harness.begin().expect("begun")[0].contains("is paused; remove it to continue"));
     assert!(harness.requests().expect("requests").is_paused);

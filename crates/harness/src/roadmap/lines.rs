@@ -135,7 +135,9 @@ fn kind(text: &str, offset: usize) -> LineKind<'_> {
     let item = item.trim_start();
     match item.strip_prefix('[') {
         // A link is not a box.
-        Some(inside) if indent == 0 && !item.contains("](") => {
+        Some(inside)
+            if indent == 0 && !inside.split_once(']').is_some_and(|(_, rest)| rest.starts_with('(')) =>
+        {
             LineKind::Boxed(boxed(inside, offset + text.len() - inside.len()))
         }
         Some(_) | None => LineKind::Item { indent, text: item },

@@ -229,6 +229,9 @@ fn tasks_that_would_be_lost_are_errors() {
         let found = errors(text);
         assert!(found.iter().any(|line| line.starts_with(error)), "{text}: {found:?}");
     }
+    let linked = parse("## Success Criteria\n- [x](y) works\n## Tasks\n- [ ] **a**: See [the page](x)\n");
+    assert_eq!(linked.tasks[0].description, "See [the page](x)");
+    assert_eq!(linked.success_criteria[0].text, "[x](y) works");
     let commented = parse("## Tasks\n- [ ] **a**: A\n<!-- - [ ] **b**: B -->\n");
     assert_eq!(commented.tasks.len(), 1);
 }

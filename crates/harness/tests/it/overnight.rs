@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use autonoe_core::money::Usd;
 use autonoe_harness::alerts::{Alert, AlertManager, AlertType, OnCritical};
@@ -57,13 +58,13 @@ fn roadmap() -> String {
 
 struct Process<'a> {
     project: &'a Path,
-    harness: HarnessDirectory,
+    harness: Arc<HarnessDirectory>,
     saved: Saved,
 }
 
 impl<'a> Process<'a> {
     fn start(project: &'a Path) -> Self {
-        let harness = HarnessDirectory::create(project, "night").unwrap();
+        let harness = Arc::new(HarnessDirectory::create(project, "night").unwrap());
         let journal = fs::read_to_string(project.join("journal")).unwrap_or_default();
         let saved = serde_json::from_str(&journal).unwrap_or_default();
         Self { project, harness, saved }
@@ -148,7 +149,7 @@ impl<'a> Process<'a> {
         let iteration = u32::try_from(self.saved.sessions.len()).unwrap();
         let alert =
             Alert::new(kind, format!("{id}."), iteration, Timestamp::UNIX_EPOCH).with("task", id.as_str());
-        AlertManager::open(&self.harness, OnCritical::Continue).unwrap().alert(alert).unwrap();
+        AlertManager::open(Arc::clone(&self.harness), OnCritical::Continue).unwrap().alert(alert).unwrap();
     }
 
     fn save(&self, is_killed: bool) {
@@ -174,7 +175,7 @@ async fn play(mut kills: impl FnMut() -> bool) -> (String, Vec<String>, Vec<Stri
         }
     }
     let text = fs::read_to_string(project.path().join("ROADMAP.md")).unwrap();
-    let alerts = AlertManager::open(&process.harness, OnCritical::Continue).unwrap();
+    let alerts = AlertManager::open(Arc::clone(&process.harness), OnCritical::Continue).unwrap();
     let alerts = alerts.alerts(None).map(ToString::to_string).collect();
     (text, process.saved.sessions, alerts, killed)
 }

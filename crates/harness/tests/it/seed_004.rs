@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::money::Usd;
@@ -242,7 +243,7 @@ const CONTRACTS: [(&str, &str, fn()); 57] = [
     ("HarnessHandle", "Get alerts from .harness/{id}/alerts.log.", || {
         with_handle(|handle, project| {
             let harness = HarnessDirectory::open(project, "main").unwrap();
-            let mut manager = AlertManager::open(&harness, OnCritical::Continue).unwrap();
+            let mut manager = AlertManager::open(harness.into(), OnCritical::Continue).unwrap();
             manager.alert(alert(AlertType::NoProgress, 3)).unwrap();
             assert!(project.join(".harness/main/alerts.log").is_file());
             assert_eq!(handle.get_alerts().unwrap()[0].iteration, 3);
@@ -441,10 +442,10 @@ fn with_state(look: impl FnOnce(&StateManager)) {
     look(&StateManager::open(&harness).unwrap().0);
 }
 
-fn with_alerts(look: impl FnOnce(&mut AlertManager<'_>, &HarnessDirectory)) {
+fn with_alerts(look: impl FnOnce(&mut AlertManager, &HarnessDirectory)) {
     let project = tempfile::tempdir().unwrap();
-    let harness = HarnessDirectory::create(project.path(), "main").unwrap();
-    look(&mut AlertManager::open(&harness, OnCritical::Continue).unwrap(), &harness);
+    let harness = Arc::new(HarnessDirectory::create(project.path(), "main").unwrap());
+    look(&mut AlertManager::open(Arc::clone(&harness), OnCritical::Continue).unwrap(), &harness);
 }
 
 fn shell(script: &str) -> Child {
