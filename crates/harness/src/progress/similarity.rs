@@ -15,7 +15,7 @@ const MAX_PARTS: usize = 20_000;
 const MANY_PARTS: usize = 200;
 
 /// Comparisons of two parts.
-const MAX_WORK: usize = 400_000;
+const MAX_WORK: usize = 200_000;
 
 /// 1.0 = identical, 0.0 = nothing in common. Two empty texts are identical.
 pub fn ratio(one: &str, other: &str) -> f64 {
