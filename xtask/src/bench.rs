@@ -15,6 +15,8 @@ mod clock;
 #[cfg(feature = "bench")]
 mod crowd;
 #[cfg(feature = "bench")]
+mod harness;
+#[cfg(feature = "bench")]
 mod honesty;
 #[cfg(feature = "bench")]
 mod kills;
@@ -62,7 +64,7 @@ pub fn launch(options: &[&str]) -> Result {
 
 #[cfg(feature = "bench")]
 pub fn run(options: &[&str]) -> Result {
-    const MEASUREMENTS: [(&str, table::Measure); 12] = [
+    const MEASUREMENTS: [(&str, table::Measure); 13] = [
         ("startup", startup::measure),
         ("memory", memory::measure),
         ("crowd", crowd::measure),
@@ -73,6 +75,7 @@ pub fn run(options: &[&str]) -> Result {
         ("policy", policy::measure),
         ("checkout", checkout::measure),
         ("workspace", workspace::measure),
+        ("harness", harness::measure),
         ("honesty", honesty::measure),
         ("size", size::measure),
     ];

@@ -52,6 +52,24 @@ pub struct Check {
 }
 
 impl Check {
+    /// A check without a name that accepts every output and expects exit code 0.
+    pub fn of_command(command: &str, origin: CheckOrigin) -> Self {
+        Self {
+            name: String::new(),
+            deliverable: None,
+            criteria: Vec::new(),
+            command: command.to_owned(),
+            setup: Vec::new(),
+            exit: 0,
+            output: Vec::new(),
+            exact: false,
+            time_limit: DEFAULT_TIME_LIMIT,
+            network: false,
+            protect: Vec::new(),
+            origin,
+        }
+    }
+
     /// Whether it only has to succeed, so that what it leaves can be of use to others in its block.
     pub fn can_prepare(&self) -> bool {
         self.exit == 0 && self.output.is_empty()

@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod backend_chain;
 pub mod check;
+pub mod check_item;
 pub mod ci_files;
 pub mod clock;
 pub mod deliverable;

@@ -124,7 +124,7 @@ fn checked(file: File) -> Result<File, ReadError> {
     Ok(file)
 }
 
-fn regular(metadata: Metadata) -> Result<Metadata, ReadError> {
+pub(crate) fn regular(metadata: Metadata) -> Result<Metadata, ReadError> {
     match metadata.is_file() {
         true => Ok(metadata),
         false => Err(ReadError::NotRegular(FileKind::of(metadata.file_type()))),

@@ -14,7 +14,7 @@ use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, fsync, mkdirat, openat, ren
 use rustix::io::Errno;
 
 use crate::error::ReadError;
-use crate::open::opened_regular;
+use crate::open::{opened_regular, regular};
 use crate::read::read_opened;
 
 const DIRECTORY: OFlags =
@@ -192,6 +192,46 @@ impl UntrustedDir {
         }
     }
 
+    /// The names in this directory, sorted; at most the first `limit` of those that it lists.
+    pub fn names(&self, limit: usize) -> io::Result<Vec<OsString>> {
+        let mut found = Vec::new();
+        for entry in Dir::read_from(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name != b"." && name != b".." && found.len() < limit {
+                found.push(as_os_str(name).to_owned());
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// Whether there is something of that name, even a link to nothing.
+    pub fn has(&self, name: &OsStr) -> bool {
+        statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Opens a regular file for reading; `None` if there is nothing of that name.
+    pub fn open_file(&self, name: &OsStr) -> Result<Option<File>, ReadError> {
+        opened_regular(&self.0, name)
+    }
+
+    /// Opens a regular file for reading and for writing at its end, and creates it if there is nothing of that name.
+    pub fn open_to_append(&self, name: &OsStr, visibility: Visibility) -> Result<File, ReadError> {
+        // Reports what is not a regular file; the rest follows from the flags.
+        opened_regular(&self.0, name)?;
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file: File = openat(&self.0, name, flags, visibility.of_file()).map_err(io::Error::from)?.into();
+        regular(file.metadata()?)?;
+        Ok(file)
+    }
+
+    /// Moves a file, or a link itself, into another directory. What is there is replaced.
+    pub fn move_to(&self, name: &OsStr, directory: &Self, new_name: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.0, name, &directory.0, new_name)?)
+    }
+
     /// The content of a regular file in this directory; `None` if there is nothing of that name.
     pub fn read(&self, name: &OsStr, limit: u64) -> Result<Option<Vec<u8>>, ReadError> {
         opened_regular(&self.0, name)?.map(|file| read_opened(&file, limit)).transpose()
@@ -290,6 +330,25 @@ mod tests {
         assert_eq!(fs::read_to_string(home.join("file")).expect("text"), "ours");
         assert!(user.join("rules/mine").exists());
         assert_eq!(fs::read_dir(home).expect("entries").count(), 1, "nothing is left");
+    }
+
+    #[test]
+    fn only_regular_files_are_appended_to() {
+        let Homes { home, user, .. } = &homes();
+        symlink(user.join("config.toml"), home.join("link")).expect("link");
+        let root = UntrustedDir::open(home).expect("opened");
+        root.open_to_append(OsStr::new("link"), Visibility::OwnerOnly).expect_err("a link");
+        for text in ["one", "two"] {
+            let mut file = root.open_to_append(OsStr::new("log"), Visibility::OwnerOnly).expect("opened");
+            std::io::Write::write_all(&mut file, text.as_bytes()).expect("written");
+        }
+        assert_eq!(fs::read_to_string(home.join("log")).expect("text"), "onetwo");
+        assert_eq!(fs::read_to_string(user.join("config.toml")).expect("text"), "the user's");
+        assert_eq!(root.names(10).expect("names"), ["link", "log"]);
+        let processed = root.create_missing(Path::new("processed"), Visibility::OwnerOnly).expect("created");
+        root.move_to(OsStr::new("link"), &processed, OsStr::new("moved")).expect("moved");
+        assert_eq!((root.names(10).expect("names").len(), processed.has(OsStr::new("moved"))), (2, true));
+        assert!(user.join("config.toml").exists(), "the link was moved, not its target");
     }
 
     #[test]

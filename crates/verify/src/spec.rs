@@ -20,8 +20,8 @@ mod markdown;
 
 use std::collections::{HashMap, HashSet};
 
-use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
-use autonoe_core::duration;
+use autonoe_core::check::{Check, CheckOrigin};
+use autonoe_core::{check_item, duration};
 
 use crate::check_limit::MAX_CHECKS;
 use crate::protect_pattern::ProtectPattern;
@@ -92,7 +92,9 @@ pub fn read_spec(text: &str) -> Result<Vec<Check>, SpecError> {
         match part {
             SpecPart::Heading(title) => heading = title,
             SpecPart::Item(item) => {
-                checks.add(vec![read_item(item).map_err(|problem| problem.at(line))?], heading);
+                let check = check_item::parse(item, CheckOrigin::Spec)
+                    .map_err(|problem| SpecProblem::from(problem).at(line))?;
+                checks.add(vec![check], heading);
             }
             SpecPart::Block(block) => checks.add(CheckBlock::read(&block, line)?, heading),
         }
@@ -166,23 +168,6 @@ fn slug(heading: &str) -> String {
 /// Maximum number of commands of a block that prepare others.
 const MAX_SETUP: usize = 20;
 
-fn plain() -> Check {
-    Check {
-        name: String::new(),
-        deliverable: None,
-        criteria: Vec::new(),
-        command: String::new(),
-        setup: Vec::new(),
-        exit: 0,
-        output: Vec::new(),
-        exact: false,
-        time_limit: DEFAULT_TIME_LIMIT,
-        network: false,
-        protect: Vec::new(),
-        origin: CheckOrigin::Spec,
-    }
-}
-
 impl CheckBlock {
     fn read(text: &CheckBlockText<'_>, line: usize) -> Result<Vec<Check>, SpecError> {
         let mut block = Self::open(text.info, line).map_err(|problem| problem.at(line))?;
@@ -194,7 +179,7 @@ impl CheckBlock {
 
     /// Parses `check [ID] [name=…] [time=…] [criteria=1,2] [protect=GLOB,GLOB] [network]`.
     fn open(info: &str, line: usize) -> Result<Self, SpecProblem> {
-        let mut options = plain();
+        let mut options = Check::of_command("", CheckOrigin::Spec);
         for word in info.split_whitespace().skip(1) {
             match word.split_once('=') {
                 Some(("name", name)) => options.name = name.to_owned(),
@@ -253,7 +238,7 @@ impl CheckBlock {
         match after_sign(line, '?') {
             Some(code) => match code.trim().parse() {
                 Ok(code) => check.exit = code,
-                Err(_) => return Err(SpecProblem::ExitCode { after: "?" }),
+                Err(_) => return Err(SpecProblem::ExitCode),
             },
             None if line.trim().is_empty() => {}
             None => check.output.push(unescaped(line.trim()).to_owned()),
@@ -289,48 +274,6 @@ fn unescaped(line: &str) -> &str {
     let rest = line.trim_start_matches('\\');
     let is_escaped = ['$', '?'].iter().any(|sign| after_sign(rest, *sign).is_some());
     if is_escaped { line.strip_prefix('\\').unwrap_or(line) } else { line }
-}
-
-/// `` `COMMAND` [prints `TEXT`] [exits CODE] [within TIME] [for ID] ``.
-fn read_item(item: &str) -> Result<Check, SpecProblem> {
-    let mut check = plain();
-    let (command, mut rest) = quoted(item).ok_or(SpecProblem::UnquotedCommand)?;
-    check.command = command.to_owned();
-    loop {
-        rest = rest.trim_start_matches([' ', ',', ';', '.']).trim_start_matches("and ");
-        if rest.is_empty() {
-            return Ok(check);
-        }
-        let (word, after) = rest.split_once(' ').unwrap_or((rest, ""));
-        match word {
-            "prints" => {
-                let (text, after) = quoted(after).ok_or(SpecProblem::UnquotedText)?;
-                check.output.push(text.to_owned());
-                rest = after;
-                continue;
-            }
-            "exits" | "within" | "for" => {}
-            other => return Err(SpecProblem::Word(other.to_owned())),
-        }
-        let after = if word == "exits" { after.strip_prefix("with ").unwrap_or(after) } else { after };
-        let (value, after) = after.split_once(' ').unwrap_or((after, ""));
-        let value = value.trim_end_matches(['.', ',', ';']).trim_matches('`');
-        match word {
-            "exits" => check.exit = value.parse().map_err(|_| SpecProblem::ExitCode { after: "exits" })?,
-            "within" => check.time_limit = duration::parse(value)?,
-            _ => check.deliverable = Some(value.to_owned()),
-        }
-        rest = after;
-    }
-}
-
-/// The text between backquotes at the beginning, and the rest.
-fn quoted(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start();
-    let marks = text.chars().take_while(|c| *c == '`').count();
-    let (mark, inside) = text.split_at(marks);
-    let end = inside.find(mark).filter(|_| marks > 0)?;
-    Some((inside[..end].trim(), &inside[end + marks..])).filter(|(inside, _)| !inside.is_empty())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What is wrong with the checks in SPEC.md.
 
+use autonoe_core::check_item::CheckItemError;
 use autonoe_core::duration::DurationError;
 
 use crate::check_limit::too_many;
@@ -40,20 +41,16 @@ pub(crate) enum SpecProblem {
     SecondDeliverable(String),
     #[error("a check must start with a command after `$ `")]
     OutputFirst,
-    #[error("expected an exit code after `{after}`")]
-    ExitCode { after: &'static str },
+    #[error("expected an exit code after `?`")]
+    ExitCode,
     #[error("the check has no command; write it after `$ `")]
     NoCommand,
     #[error(
         "the last command of the check is not finished: its here-document or its line that ends with a backslash"
     )]
     Unfinished,
-    #[error("expected a command in backquotes after `check:`")]
-    UnquotedCommand,
-    #[error("expected a text in backquotes after `prints`")]
-    UnquotedText,
-    #[error("unknown word '{0}' in a check; expected prints, exits, within or for")]
-    Word(String),
+    #[error(transparent)]
+    Item(#[from] CheckItemError),
 }
 
 impl SpecProblem {

@@ -1,0 +1,75 @@
+//! `status.json`: what the harness is doing, for people and other programs.
+
+use serde::{Deserialize, Serialize};
+
+use super::{HarnessDirectory, HarnessFileError};
+use crate::stuck::StuckState;
+
+const STATUS: &str = "status.json";
+
+/// Maximum size of the file, in bytes.
+const MAX_STATUS: u64 = 256 * 1024;
+
+/// Characters of a description that are written.
+const MAX_DESCRIPTION: usize = 100;
+
+/// Markers that are written, the newest.
+const MAX_MARKERS: usize = 5;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum LoopStatus {
+    #[default]
+    Running,
+    Paused,
+    Stopped,
+    Complete,
+    Failed,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatusFile {
+    pub task_id: Option<String>,
+    pub task_description: Option<String>,
+    pub status: LoopStatus,
+    /// Sessions so far.
+    pub current_iteration: u32,
+    /// `None` is unlimited.
+    pub max_iterations: Option<u32>,
+    pub elapsed_seconds: f64,
+    pub current_cli: Option<String>,
+    pub current_model: Option<String>,
+    /// Of the last ten sessions.
+    pub avg_progress: f64,
+    pub recent_markers: Vec<String>,
+    pub stuck_state: StuckState,
+    pub recovery_attempts: u32,
+    pub alerts_issued: u32,
+    /// Why it failed, in a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+impl HarnessDirectory {
+    pub fn write_status(&self, status: &StatusFile) -> Result<(), HarnessFileError> {
+        let mut shown = status.clone();
+        shown.task_description =
+            shown.task_description.map(|text| text.chars().take(MAX_DESCRIPTION).collect());
+        shown.recent_markers =
+            shown.recent_markers.split_off(shown.recent_markers.len().saturating_sub(MAX_MARKERS));
+        let text = serde_json::to_string_pretty(&shown).unwrap_or_default();
+        self.write(STATUS, text.as_bytes())
+    }
+
+    /// `None` if there is none yet.
+    pub fn read_status(&self) -> Result<Option<StatusFile>, HarnessFileError> {
+        let Some(text) = self.read_text(STATUS, MAX_STATUS)? else {
+            return Ok(None);
+        };
+        let wrong = |error: serde_json::Error| HarnessFileError::File {
+            path: self.name(STATUS),
+            why: format!("it is not a status: {error}"),
+        };
+        serde_json::from_str(&text).map(Some).map_err(wrong)
+    }
+}

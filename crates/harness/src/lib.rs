@@ -1,0 +1,18 @@
+//! What a harness needs besides the loop: roadmaps, the order of their tasks, progress, recovery, control files, alerts, and the state
+//! that other programs may read.
+//!
+//! Everything here is a library without a loop, a process or a terminal of its own. It writes below `.harness/` only, and the journal
+//! stays the truth.
+
+pub mod alerts;
+pub mod control;
+pub mod handle;
+mod process;
+pub mod progress;
+pub mod recovery;
+pub mod repetition;
+pub mod roadmap;
+pub mod runaway;
+pub mod schedule;
+pub mod state_view;
+pub mod stuck;

@@ -1,0 +1,68 @@
+//! Another model, along the ladder of the user's configuration.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::nudge::{facts, joined};
+use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, Rewriter};
+use crate::roadmap::Task;
+
+/// A backend and a model.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rung {
+    pub backend: String,
+    /// `None` is the backend's own.
+    pub model: Option<String>,
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.model {
+            Some(model) => write!(f, "{}/{model}", self.backend),
+            None => f.write_str(&self.backend),
+        }
+    }
+}
+
+pub struct ModelEscalator;
+
+#[async_trait]
+impl RecoveryStrategy for ModelEscalator {
+    fn name(&self) -> &'static str {
+        "escalation"
+    }
+
+    fn sessions(&self) -> u32 {
+        2
+    }
+
+    fn can_apply(&self, context: &LoopContext) -> bool {
+        context.sessions_left > 0 && next(context).is_some()
+    }
+
+    async fn apply(&self, _task: &Task, context: &LoopContext, _rewriter: &dyn Rewriter) -> RecoveryResult {
+        RecoveryResult {
+            success: true,
+            new_prompt: Some(joined(&[context.prompt.clone(), facts(context)])),
+            escalated_to: next(context).cloned(),
+            ..RecoveryResult::default()
+        }
+    }
+}
+
+/// The next rung that was not tried: above the current one another vendor's first, then the others above, then other vendors' below.
+fn next(context: &LoopContext) -> Option<&Rung> {
+    let place = context.ladder.iter().position(|rung| *rung == context.current);
+    let (below, above) = context.ladder.split_at(place.map_or(0, |place| place + 1));
+    let was_tried = |rung: &Rung| {
+        context.applied.iter().any(|remedy| remedy.result.escalated_to.as_ref() == Some(rung))
+            || *rung == context.current
+    };
+    let is_other = |rung: &Rung| rung.backend != context.current.backend;
+    let mut other_above = above.iter().filter(|rung| is_other(rung) && !was_tried(rung));
+    let mut same_above = above.iter().filter(|rung| !is_other(rung) && !was_tried(rung));
+    let mut other_below = below.iter().rev().filter(|rung| is_other(rung) && !was_tried(rung));
+    other_above.next().or_else(|| same_above.next()).or_else(|| other_below.next())
+}

@@ -1,0 +1,85 @@
+//! Dependencies between tasks: unknown ones, and those that go round in a circle.
+
+use std::collections::HashMap;
+
+use super::problem::RoadmapProblem;
+use super::values;
+use super::{Task, TaskId};
+
+/// For each task, the places of those that it depends on. Unknown ones are left out.
+pub(super) fn places(tasks: &[Task]) -> Vec<Vec<usize>> {
+    let by_id: HashMap<&str, usize> =
+        tasks.iter().enumerate().map(|(place, task)| (task.id.as_str(), place)).collect();
+    let of = |task: &Task| task.depends.iter().filter_map(|id| by_id.get(id.as_str()).copied()).collect();
+    tasks.iter().map(of).collect()
+}
+
+/// Problems for which a similar name is looked for: each takes a look at all tasks.
+const SUGGESTIONS: usize = 10;
+
+pub(super) fn problems(tasks: &[Task]) -> Vec<(usize, RoadmapProblem)> {
+    let known: HashMap<&str, usize> = tasks.iter().map(|task| (task.id.as_str(), task.line)).collect();
+    let mut found = Vec::new();
+    for task in tasks {
+        for id in &task.depends {
+            if *id == task.id {
+                found.push(RoadmapProblem::DependsOnItself.at(task.line));
+            } else if !known.contains_key(id.as_str()) {
+                let candidates = if found.len() < SUGGESTIONS { tasks } else { &[] };
+                found.push(unknown(id, candidates).at(task.line));
+            }
+        }
+    }
+    for cycle in cycles(&places(tasks)) {
+        let first = cycle[0];
+        let ids = cycle.iter().chain([&first]).map(|place| tasks[*place].id.to_string()).collect();
+        found.push(RoadmapProblem::Cycle(ids).at(tasks[first].line));
+    }
+    found
+}
+
+fn unknown(id: &TaskId, tasks: &[Task]) -> RoadmapProblem {
+    let meant = values::meant(id.as_str(), tasks.iter().map(|task| task.id.as_str())).map(str::to_owned);
+    RoadmapProblem::UnknownDependency { name: values::quoted(id.as_str()), meant }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Visit {
+    New,
+    /// On the path from the current root, at this place.
+    Open(usize),
+    Finished,
+}
+
+/// Circles of two and more, each from its first task on. Each edge is followed once.
+fn cycles(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut visits = vec![Visit::New; depends.len()];
+    let mut found = Vec::new();
+    for root in 0..depends.len() {
+        if visits[root] != Visit::New {
+            continue;
+        }
+        // Not recursive: a chain may have thousands of tasks.
+        let mut path = vec![(root, 0)];
+        visits[root] = Visit::Open(0);
+        while let Some((task, edge)) = path.last_mut() {
+            let (current, next) = (*task, depends[*task].get(*edge).copied());
+            *edge += 1;
+            match next.map(|next| (next, visits[next])) {
+                None => {
+                    visits[current] = Visit::Finished;
+                    path.pop();
+                }
+                Some((next, Visit::New)) => {
+                    visits[next] = Visit::Open(path.len());
+                    path.push((next, 0));
+                }
+                Some((next, Visit::Open(start))) if next != current => {
+                    found.push(path[start..].iter().map(|(task, _)| *task).collect());
+                }
+                Some((_, Visit::Open(_) | Visit::Finished)) => {}
+            }
+        }
+    }
+    found
+}

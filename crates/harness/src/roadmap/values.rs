@@ -1,0 +1,108 @@
+//! The values of keys and constraints.
+
+use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
+
+use autonoe_core::nearest::nearest;
+
+use super::problem::RoadmapProblem;
+
+/// The longest time that a task may be given.
+const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// Attempts and sessions that may be asked for.
+const MOST: u32 = 1_000_000;
+
+/// Characters of a wrong value that are quoted.
+const QUOTED: usize = 80;
+
+/// A wrong value as a message quotes it.
+pub(super) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The name that was most likely meant. Names are short, and comparing takes time.
+pub(super) fn meant<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if given.len() <= QUOTED { nearest(given, names) } else { None }
+}
+
+/// `30min`, `30 minutes`, `1h`, `90s`, `1h 30m`; a bare number is minutes, as roadmaps have always counted.
+pub(super) fn time(text: &str) -> Result<Duration, RoadmapProblem> {
+    let wrong = || RoadmapProblem::Time(quoted(text));
+    let mut seconds: u64 = 0;
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let digits = rest.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(rest.len());
+        let number: u64 = rest[..digits].parse().map_err(|_| wrong())?;
+        rest = rest[digits..].trim_start();
+        let letters = rest.find(|letter: char| !letter.is_alphabetic()).unwrap_or(rest.len());
+        let unit = match rest[..letters].to_lowercase().as_str() {
+            "s" | "sec" | "secs" | "second" | "seconds" => 1,
+            "" if seconds == 0 && rest.is_empty() => 60,
+            "m" | "min" | "mins" | "minute" | "minutes" => 60,
+            "h" | "hr" | "hrs" | "hour" | "hours" => 3600,
+            "d" | "day" | "days" => 86_400,
+            _ => return Err(wrong()),
+        };
+        seconds = number.checked_mul(unit).and_then(|part| part.checked_add(seconds)).ok_or_else(wrong)?;
+        rest = rest[letters..].trim_start();
+    }
+    match Duration::from_secs(seconds) {
+        time if time.is_zero() || time > LONGEST => Err(wrong()),
+        time => Ok(time),
+    }
+}
+
+/// A number from `least` on.
+pub(super) fn number(key: &'static str, text: &str, least: u32) -> Result<u32, RoadmapProblem> {
+    let expected = if least == 0 { "a number" } else { "a number of at least 1" };
+    let wrong = || RoadmapProblem::Value { key, value: quoted(text), expected };
+    text.trim().parse().ok().filter(|number| (least..=MOST).contains(number)).ok_or_else(wrong)
+}
+
+/// A number, or `unlimited`.
+pub(super) fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, RoadmapProblem> {
+    let expected = "a number of at least 1, or `unlimited`";
+    if text.trim().eq_ignore_ascii_case("unlimited") {
+        return Ok(None);
+    }
+    let wrong = |_| RoadmapProblem::Value { key, value: quoted(text), expected };
+    number(key, text, 1).map(Some).map_err(wrong)
+}
+
+/// A path below the project, as it is written.
+pub(super) fn directory(text: &str) -> Result<PathBuf, RoadmapProblem> {
+    let text = text.trim().trim_matches('`');
+    let leads_out = |part: Component<'_>| match part {
+        Component::Normal(_) | Component::CurDir => false,
+        Component::ParentDir | Component::RootDir | Component::Prefix(_) => true,
+    };
+    match Path::new(text).components().any(leads_out) || text.starts_with('~') {
+        true => Err(RoadmapProblem::PathOutside(quoted(text))),
+        false => Ok(PathBuf::from(text)),
+    }
+}
+
+/// `#12` or `12`.
+pub(super) fn issue(text: &str) -> Result<u64, RoadmapProblem> {
+    let number = text.trim().trim_start_matches('#').parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| RoadmapProblem::Value {
+        key: "issue",
+        value: quoted(text),
+        expected: "the number of an issue, such as #12",
+    })
+}
+
+/// Whether this may be the id of a task and the end of the name of its branch.
+pub(super) fn is_id(text: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    text.len() <= 64
+        && text.chars().all(is_plain)
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && !text.contains("..")
+        && !text.ends_with('.')
+        && !text.ends_with(".lock")
+}
