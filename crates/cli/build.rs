@@ -1,6 +1,6 @@
-//! Links with packed relative relocations (DT_RELR) where the host's C library supports them. Every start processes all relocations,
-//! including those of the helper processes that run this binary, so a compact table shortens each of them. A glibc older than 2.36
-//! refuses to load such a binary.
+//! Passes on the name of the target, which only a build script knows, and links with packed relative relocations (DT_RELR) where the
+//! host's C library supports them. Every start processes all relocations, including those of the helper processes that run this binary,
+//! so a compact table shortens each of them. A glibc older than 2.36 refuses to load such a binary.
 
 use std::env;
 use std::process::Command;
@@ -10,6 +10,7 @@ const MIN_GLIBC: (u32, u32) = (2, 36);
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=AUTONOE_BUILD_TARGET={}", env::var("TARGET").unwrap_or_default());
     let is_native_build = env::var("HOST") == env::var("TARGET");
     if is_native_build && glibc().is_some_and(|version| version >= MIN_GLIBC) {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");

@@ -6,6 +6,7 @@ mod arguments;
 mod backend_name;
 mod backend_settings;
 mod browser;
+mod build_info;
 mod command_line;
 mod commands;
 mod completion_candidates;
@@ -57,6 +58,11 @@ use crate::environment::Environment;
 use crate::nearest_command::suggest_command;
 use crate::options::{Cli, CliCommand};
 
+/// musl's own allocator is many times slower when several threads allocate.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let helper_exit = autonoe_sandbox::run_helper_process(args.first().map(AsRef::as_ref))
@@ -100,6 +106,11 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
     match cli.command {
+        None if cli.version => {
+            let short = format!("autonoe {}\n", build_info::VERSION);
+            present::print(&if cli.verbose { build_info::describe() } else { short });
+            Ok(exit::DONE)
+        }
         None => {
             let help = Cli::command().render_help();
             present::print_ansi(&help);

@@ -110,6 +110,14 @@ fn version_man_and_completions() {
     let project = CliTestProject::new();
     let (code, out, _) = text(&project, &["--version"]);
     assert_eq!((code, out.as_str()), (Some(0), concat!("autonoe ", env!("CARGO_PKG_VERSION"), "\n")));
+    let (code, out, _) = text(&project, &["--version", "--verbose"]);
+    assert!(
+        code == Some(0) && out.starts_with(concat!("autonoe ", env!("CARGO_PKG_VERSION"), "\ncommit: ")),
+        "{out}"
+    );
+    assert!(out.contains("\ntarget: ") && out.contains("-linux-") && out.contains("\nfeatures: "), "{out}");
+    let (code, _, err) = text(&project, &["--verbose"]);
+    assert!(code == Some(2) && err.contains("--version"), "{err}");
     assert!(text(&project, &["man"]).1.contains(".TH autonoe"));
     assert!(text(&project, &["man", "run"]).1.contains("max\\-cost"));
     assert_eq!(text(&project, &["man", "nonsense"]).0, Some(2));
