@@ -10,6 +10,8 @@ mod bill_of_materials;
 #[cfg(feature = "dist")]
 mod build;
 #[cfg(feature = "dist")]
+mod check;
+#[cfg(feature = "dist")]
 mod deb;
 #[cfg(feature = "dist")]
 mod dependencies;
@@ -57,7 +59,7 @@ pub fn launch(options: &[&str]) -> Result {
 #[cfg(feature = "dist")]
 pub fn run(options: &[&str]) -> Result {
     let options = options::DistOptions::parse(options)?;
-    make(&options)
+    if options.is_check { check::run(&options.output) } else { make(&options) }
 }
 
 #[cfg(feature = "dist")]

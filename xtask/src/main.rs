@@ -34,7 +34,9 @@ Tasks:
   dist [--target TARGET]... [--output DIR] [--sign KEY]
                  Make everything that a release publishes from the last commit; KEY is a private SSH key.
                  TARGET is x86_64-unknown-linux-musl or aarch64-unknown-linux-musl [default: both], or on a
-                 Mac x86_64-apple-darwin or aarch64-apple-darwin; DIR is target/dist by default";
+                 Mac x86_64-apple-darwin or aarch64-apple-darwin; DIR is target/dist by default
+  dist --check [--output DIR]
+                 Install each of them in fresh root file systems, start it, and say what was left out";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

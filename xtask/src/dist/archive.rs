@@ -1,9 +1,11 @@
 //! Archives that have the same bytes whenever and wherever they are made: sorted, with one time, one owner and two modes.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::path::Path;
 
+use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
-use tar::{Builder, EntryType, Header};
+use tar::{Archive, Builder, EntryType, Header};
 
 use super::file_tree::FileTree;
 use crate::result::Result;
@@ -48,6 +50,23 @@ pub fn gzip(bytes: &[u8]) -> Result<Vec<u8>> {
 
 pub fn zstd(bytes: &[u8]) -> Result<Vec<u8>> {
     Ok(zstd::encode_all(bytes, ZSTD_LEVEL)?)
+}
+
+pub fn unpack_gzip(archive: &[u8], directory: &Path) -> Result {
+    Ok(Archive::new(GzDecoder::new(archive)).unpack(directory)?)
+}
+
+/// The content of one file.
+pub fn read_gzip_member(archive: &[u8], path: &str) -> Result<Vec<u8>> {
+    for entry in Archive::new(GzDecoder::new(archive)).entries()? {
+        let mut entry = entry?;
+        if entry.path()? == Path::new(path) {
+            let mut content = Vec::new();
+            entry.read_to_end(&mut content)?;
+            return Ok(content);
+        }
+    }
+    Err(format!("The archive has no {path}.").into())
 }
 
 #[cfg(test)]

@@ -25,8 +25,8 @@ pub fn package(release: &Release, target: &Target, installed: &FileTree) -> Resu
     for script in ["postinst", "prerm"] {
         control.add_program(script, fs::read(root().join("packaging/deb").join(script))?);
     }
-    let control = gzip(&tar(&control, "./", release.seconds)?)?;
-    let data = gzip(&tar(&data, "./", release.seconds)?)?;
+    let control = gzip(&tar(&control, "", release.seconds)?)?;
+    let data = gzip(&tar(&data, "", release.seconds)?)?;
     let members: [(&str, &[u8]); 3] =
         [("debian-binary", FORMAT.as_bytes()), ("control.tar.gz", &control), ("data.tar.gz", &data)];
     Ok(ar(&members, release.seconds))
@@ -132,7 +132,7 @@ mod tests {
         }
         let listed = dpkg(&["--contents"]).unwrap();
         for file in
-            ["./usr/bin/autonoe", "./usr/share/man/man1/autonoe.1.gz", "./usr/share/autonoe/apparmor-profile"]
+            ["usr/bin/autonoe", "usr/share/man/man1/autonoe.1.gz", "usr/share/autonoe/apparmor-profile"]
         {
             assert!(listed.contains(file), "{listed}");
         }

@@ -11,6 +11,8 @@ const OUTPUT: &str = "target/dist";
 
 #[derive(Debug)]
 pub struct DistOptions {
+    /// Try what an earlier call has made, instead of making it.
+    pub is_check: bool,
     pub targets: Vec<&'static Target>,
     pub output: PathBuf,
     /// The private key; `None` leaves the sums unsigned.
@@ -19,12 +21,14 @@ pub struct DistOptions {
 
 impl DistOptions {
     pub fn parse(words: &[&str]) -> Result<Self> {
-        let mut options = Self { targets: Vec::new(), output: root().join(OUTPUT), signing_key: None };
+        let mut options =
+            Self { is_check: false, targets: Vec::new(), output: root().join(OUTPUT), signing_key: None };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             let mut value =
                 || words.next().ok_or_else(|| format!("`{word}` needs a value; see `cargo xtask help`."));
             match word {
+                "--check" => options.is_check = true,
                 "--target" => options.targets.push(target::find(value()?)?),
                 "--output" => options.output = PathBuf::from(value()?),
                 "--sign" => options.signing_key = Some(PathBuf::from(value()?)),
