@@ -11,6 +11,8 @@ mod bill_of_materials;
 mod build;
 #[cfg(feature = "dist")]
 mod check;
+#[cfg(all(test, feature = "dist"))]
+mod ci_scripts;
 #[cfg(feature = "dist")]
 mod deb;
 #[cfg(feature = "dist")]
@@ -19,6 +21,8 @@ mod dependencies;
 mod file_tree;
 #[cfg(feature = "dist")]
 mod formula;
+#[cfg(feature = "dist")]
+mod images;
 #[cfg(feature = "dist")]
 mod installation;
 #[cfg(feature = "dist")]
@@ -59,7 +63,21 @@ pub fn launch(options: &[&str]) -> Result {
 #[cfg(feature = "dist")]
 pub fn run(options: &[&str]) -> Result {
     let options = options::DistOptions::parse(options)?;
-    if options.is_check { check::run(&options.output) } else { make(&options) }
+    match &options.task {
+        options::DistTask::Make => make(&options),
+        options::DistTask::Check => check::run(&options.output),
+        options::DistTask::Image(image) => make_image(image, &options),
+    }
+}
+
+#[cfg(feature = "dist")]
+fn make_image(image: &str, options: &options::DistOptions) -> Result {
+    let release = release::Release::of_last_commit()?;
+    let here = options.targets.iter().find(|target| target.runs_here());
+    let target = here.ok_or("An image is made on a machine that can run it.")?;
+    let layout = images::make(image, &release, target, &options.output)?;
+    println!("{release}, image {image}: {}", layout.display());
+    Ok(())
 }
 
 #[cfg(feature = "dist")]

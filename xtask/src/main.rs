@@ -36,7 +36,9 @@ Tasks:
                  TARGET is x86_64-unknown-linux-musl or aarch64-unknown-linux-musl [default: both], or on a
                  Mac x86_64-apple-darwin or aarch64-apple-darwin; DIR is target/dist by default
   dist --check [--output DIR]
-                 Install each of them in fresh root file systems, start it, and say what was left out";
+                 Install each of them in fresh root file systems, start it, and say what was left out
+  dist --image IMAGE [--output DIR]
+                 Make a container image without a daemon: base, node, python, go, rust, ruby, php or full";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

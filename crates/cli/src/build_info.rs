@@ -33,7 +33,7 @@ pub fn describe() -> String {
 
 /// What a plain build leaves out and this one has.
 fn features() -> Vec<&'static str> {
-    let optional: [(&str, bool); 0] = [];
+    let optional = [("pdf", cfg!(feature = "pdf"))];
     optional.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::images;
 use super::target::{self, Target};
 use crate::result::Result;
 use crate::workspace::root;
@@ -9,10 +10,18 @@ use crate::workspace::root;
 /// The directory for a release that names none; `target` is ignored by git.
 const OUTPUT: &str = "target/dist";
 
+#[derive(Debug, PartialEq, Eq)]
+pub enum DistTask {
+    Make,
+    /// Try what an earlier call has made.
+    Check,
+    /// Make a container image from what an earlier call has made.
+    Image(&'static str),
+}
+
 #[derive(Debug)]
 pub struct DistOptions {
-    /// Try what an earlier call has made, instead of making it.
-    pub is_check: bool,
+    pub task: DistTask,
     pub targets: Vec<&'static Target>,
     pub output: PathBuf,
     /// The private key; `None` leaves the sums unsigned.
@@ -21,14 +30,19 @@ pub struct DistOptions {
 
 impl DistOptions {
     pub fn parse(words: &[&str]) -> Result<Self> {
-        let mut options =
-            Self { is_check: false, targets: Vec::new(), output: root().join(OUTPUT), signing_key: None };
+        let mut options = Self {
+            task: DistTask::Make,
+            targets: Vec::new(),
+            output: root().join(OUTPUT),
+            signing_key: None,
+        };
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             let mut value =
                 || words.next().ok_or_else(|| format!("`{word}` needs a value; see `cargo xtask help`."));
             match word {
-                "--check" => options.is_check = true,
+                "--check" => options.task = DistTask::Check,
+                "--image" => options.task = DistTask::Image(images::find(value()?)?),
                 "--target" => options.targets.push(target::find(value()?)?),
                 "--output" => options.output = PathBuf::from(value()?),
                 "--sign" => options.signing_key = Some(PathBuf::from(value()?)),
