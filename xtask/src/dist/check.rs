@@ -11,12 +11,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use self::fresh_root::{FreshRoot, SYSTEMS};
+use self::fresh_root::{FreshRoot, SYSTEMS, SystemImage};
 use self::npm_registry::NpmRegistry;
 use self::trial::Trial;
 use super::release::Release;
 use super::target::{self, Target};
-use super::{archive, npm_packages};
+use super::{archive, images, npm_packages};
 use crate::result::Result;
 
 /// The variable by which CI services make themselves known.
@@ -31,15 +31,23 @@ pub fn run(directory: &Path) -> Result {
     let mut results = Vec::new();
     for system in &SYSTEMS {
         let name = format!("{}: .deb", system.name);
-        results.push((name, FreshRoot::of(system).and_then(|root| files.try_deb(&root))));
+        results.push((name, in_fresh_root(system, |root| files.try_deb(root))));
         let name = format!("{}: install.sh", system.name);
-        results.push((name, FreshRoot::of(system).and_then(|root| files.try_installer(&root))));
+        results.push((name, in_fresh_root(system, |root| files.try_installer(root))));
     }
+    results.push(("image base, made without a daemon".to_owned(), files.try_image("base")));
     results.push(("no C library, only busybox: archive".to_owned(), files.try_archive_alone()));
     results.push(("npx, from a registry on this machine".to_owned(), files.try_npx()));
     results.push(("pip, from a directory".to_owned(), files.try_pip()));
     results.push(("uvx, from a directory".to_owned(), files.try_uvx()));
     report(results)
+}
+
+fn in_fresh_root(system: &SystemImage, attempt: impl FnOnce(&FreshRoot) -> Result<Trial>) -> Result<Trial> {
+    match system.obstacle() {
+        Some(why) => Ok(Trial::LeftOut(why)),
+        None => attempt(&FreshRoot::of(system)?),
+    }
 }
 
 fn report(results: Vec<(String, Result<Trial>)>) -> Result {
@@ -89,6 +97,15 @@ impl ReleaseFiles {
         }
         root.as_user("sh /release/install.sh --from /release")?;
         trial::commands(root, "/home/user/.local/bin/autonoe", &self.release)
+    }
+
+    fn try_image(&self, image: &str) -> Result<Trial> {
+        if let Some(why) = images::obstacle() {
+            return Ok(Trial::LeftOut(why));
+        }
+        let layout = images::make(image, &self.release, self.target, &self.directory)?;
+        let root = FreshRoot::of_image(&layout, image)?;
+        trial::commands(&root, images::ENTRY_POINT, &self.release)
     }
 
     /// The binary in a file system that has nothing but a shell.

@@ -2,6 +2,7 @@
 //! makes the same from the same lists of packages.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,11 +16,22 @@ pub const IMAGES: [&str; 8] = ["base", "node", "python", "go", "rust", "ruby", "
 
 const SUITE: &str = "trixie";
 const USER: &str = "autonoe";
-const ENTRY_POINT: &str = "/usr/local/bin/autonoe-entrypoint";
+pub const ENTRY_POINT: &str = "/usr/local/bin/autonoe-entrypoint";
 
 pub fn find(name: &str) -> Result<&'static str> {
     let known = || format!("`{name}` is not an image. Choose from: {}.", IMAGES.join(", ")).into();
     IMAGES.iter().copied().find(|image| *image == name).ok_or_else(known)
+}
+
+/// Why no image can be made on this machine.
+pub fn obstacle() -> Option<String> {
+    let is_missing = |program: &&&str| Command::new(program).arg("--version").output().is_err();
+    let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
+    match ["mmdebstrap", "umoci"].iter().find(is_missing) {
+        Some(program) => Some(format!("{program} is not installed")),
+        None if !is_root => Some("only root can make an image".to_owned()),
+        None => None,
+    }
 }
 
 /// An OCI layout with one image, from the release in `output`.

@@ -61,8 +61,31 @@ pub const SYSTEMS: [SystemImage; 3] = [
     },
 ];
 
+impl SystemImage {
+    /// Why it cannot be made on this machine.
+    pub fn obstacle(&self) -> Option<String> {
+        if self.file().exists() {
+            return None;
+        }
+        let is_there = Command::new("mmdebstrap").arg("--version").output().is_ok();
+        match (is_there, Path::new(self.keyring).exists()) {
+            (false, _) => Some("mmdebstrap is not installed".to_owned()),
+            (true, false) => {
+                Some(format!("there is no {}, with which its packages are verified", self.keyring))
+            }
+            (true, true) => None,
+        }
+    }
+
+    fn file(&self) -> PathBuf {
+        root().join(DIRECTORY).join(format!("{}.tar", self.suite))
+    }
+}
+
 pub struct FreshRoot {
     directory: TempDir,
+    /// Where in the directory its root is.
+    inside: &'static str,
 }
 
 impl FreshRoot {
@@ -73,6 +96,17 @@ impl FreshRoot {
         // Devices need root, and bubblewrap provides them anyway.
         tar.args(["--extract", "--no-same-owner", "--exclude=./dev/*", "--file"]).arg(image);
         run(tar.arg("--directory").arg(fresh.path()))?;
+        fs::create_dir_all(fresh.path().join("home/user"))?;
+        Ok(fresh)
+    }
+
+    /// The file system of an image in an OCI layout.
+    pub fn of_image(layout: &Path, image: &str) -> Result<Self> {
+        let mut fresh = Self::empty()?;
+        let bundle = fresh.path().join("bundle");
+        let reference = format!("{}:{image}", layout.display());
+        run(Command::new("umoci").args(["unpack", "--image", &reference]).arg(&bundle))?;
+        fresh.inside = "bundle/rootfs";
         fs::create_dir_all(fresh.path().join("home/user"))?;
         Ok(fresh)
     }
@@ -101,11 +135,12 @@ impl FreshRoot {
     fn empty() -> Result<Self> {
         let parent = root().join(DIRECTORY);
         fs::create_dir_all(&parent)?;
-        Ok(Self { directory: tempfile::Builder::new().prefix("fresh-").tempdir_in(parent)? })
+        let directory = tempfile::Builder::new().prefix("fresh-").tempdir_in(parent)?;
+        Ok(Self { directory, inside: "." })
     }
 
-    pub fn path(&self) -> &Path {
-        self.directory.path()
+    pub fn path(&self) -> PathBuf {
+        self.directory.path().join(self.inside)
     }
 
     /// What a shell command printed, run as the root of that system.
@@ -149,7 +184,7 @@ impl FreshRoot {
 
 /// The tar file of a system, made now if it was not made before.
 fn image(system: &SystemImage) -> Result<PathBuf> {
-    let file = root().join(DIRECTORY).join(format!("{}.tar", system.suite));
+    let file = system.file();
     if file.exists() {
         return Ok(file);
     }
