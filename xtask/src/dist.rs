@@ -11,7 +11,8 @@ mod bill_of_materials;
 mod build;
 #[cfg(feature = "dist")]
 mod check;
-#[cfg(all(test, feature = "dist"))]
+#[cfg(feature = "dist")]
+#[cfg(test)]
 mod ci_scripts;
 #[cfg(feature = "dist")]
 mod deb;
