@@ -81,7 +81,7 @@ has() {
 }
 
 find_tools() {
-    for tool in tar gzip mktemp df; do
+    for tool in tar gzip mktemp df awk; do
         has "$tool" || fail "the program $tool is missing. Install it and start again."
     done
     has sha256sum || has shasum || fail "neither sha256sum nor shasum is installed, so nothing can be verified."
