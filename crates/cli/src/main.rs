@@ -88,6 +88,12 @@ fn main() -> ExitCode {
         let args: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         suggest_command(error, Cli::command(), &args).exit()
     });
+    // Needs nothing of the environment, not even a home.
+    if cli.version {
+        let short = format!("autonoe {}\n", build_info::VERSION);
+        present::print(&if cli.verbose { build_info::describe() } else { short });
+        return ExitCode::from(exit::DONE);
+    }
     let (secrets, result) = match Environment::read() {
         Ok(environment) => {
             if environment.variable("NO_COLOR").is_some() {
@@ -106,11 +112,6 @@ fn main() -> ExitCode {
 
 fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
     match cli.command {
-        None if cli.version => {
-            let short = format!("autonoe {}\n", build_info::VERSION);
-            present::print(&if cli.verbose { build_info::describe() } else { short });
-            Ok(exit::DONE)
-        }
         None => {
             let help = Cli::command().render_help();
             present::print_ansi(&help);

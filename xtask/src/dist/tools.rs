@@ -3,7 +3,6 @@
 //! Both come from PyPI in fixed versions, into a directory of their own below `target`.
 
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,8 +14,8 @@ pub const ZIG_VERSION: &str = "0.17.0";
 const ZIGBUILD_VERSION: &str = "0.24.0";
 const DIRECTORY: &str = "target/dist-tools";
 
-/// A search path that has both tools before everything else.
-pub fn search_path() -> Result<OsString> {
+/// cargo-zigbuild, which finds zig before everything else on its search path.
+pub fn cargo_zigbuild() -> Result<Command> {
     let directory = root().join(DIRECTORY);
     let done = directory.join(format!("zig-{ZIG_VERSION}-zigbuild-{ZIGBUILD_VERSION}"));
     if !done.exists() {
@@ -25,7 +24,10 @@ pub fn search_path() -> Result<OsString> {
     }
     let before = directory.join("bin");
     let inherited = env::var_os("PATH").unwrap_or_default();
-    Ok(env::join_paths([before].into_iter().chain(env::split_paths(&inherited)))?)
+    let path = env::join_paths([before.clone()].into_iter().chain(env::split_paths(&inherited)))?;
+    let mut zigbuild = Command::new(before.join("cargo-zigbuild"));
+    zigbuild.env("PATH", path);
+    Ok(zigbuild)
 }
 
 fn install(directory: &Path) -> Result {

@@ -118,6 +118,8 @@ fn version_man_and_completions() {
     assert!(out.contains("\ntarget: ") && out.contains("-linux-") && out.contains("\nfeatures: "), "{out}");
     let (code, _, err) = text(&project, &["--verbose"]);
     assert!(code == Some(2) && err.contains("--version"), "{err}");
+    let without_home = project.autonoe(None).arg("--version").env_clear().output().expect("started");
+    assert!(without_home.status.success(), "{}", String::from_utf8_lossy(&without_home.stderr));
     assert!(text(&project, &["man"]).1.contains(".TH autonoe"));
     assert!(text(&project, &["man", "run"]).1.contains("max\\-cost"));
     assert_eq!(text(&project, &["man", "nonsense"]).0, Some(2));
