@@ -20,8 +20,17 @@ const LARGEST_MB: u64 = 35;
 /// A directory of its own, since other flags would rebuild everything that a plain build has made.
 const TARGET_DIRECTORY: &str = "target/release-builds";
 
-/// Rust's own linker, with Rust's own musl, instead of zig's: it can use one copy of functions that are the same.
-const SMALLER: [&str; 4] = ["-C", "linker=rust-lld", "-C", "link-arg=--icf=all"];
+/// Rust's own linker, with Rust's own musl, instead of zig's: it can use one copy of functions that are the same, and pack relocations.
+const SMALLER: [&str; 8] = [
+    "-C",
+    "linker=rust-lld",
+    "-C",
+    "link-arg=--icf=all",
+    "-C",
+    "link-arg=-z",
+    "-C",
+    "link-arg=pack-relative-relocs",
+];
 
 pub struct BuiltProgram {
     pub target: &'static Target,
@@ -57,7 +66,6 @@ fn program(release: &Release, target: &'static Target) -> Result<BuiltProgram> {
     }
     command.env("CARGO_ENCODED_RUSTFLAGS", without_paths()?);
     command.env("CFLAGS", format!("-ffile-prefix-map={}=/crates", cargo_home()?.display()));
-    command.env("SOURCE_DATE_EPOCH", release.seconds.to_string());
     command.env("AUTONOE_BUILD_COMMIT", release.shown_commit()).env("AUTONOE_BUILD_DATE", release.date()?);
     if !command.status()?.success() {
         return Err(format!("The build for {} failed; see above.", target.triple).into());

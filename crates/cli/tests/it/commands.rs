@@ -118,6 +118,9 @@ fn version_man_and_completions() {
     assert!(out.contains("\ntarget: ") && out.contains("-linux-") && out.contains("\nfeatures: "), "{out}");
     let (code, _, err) = text(&project, &["--verbose"]);
     assert!(code == Some(2) && err.contains("--version"), "{err}");
+    // Where the whole search path is below the project.
+    let in_root = project.autonoe(None).arg("--version").current_dir("/").output().expect("started");
+    assert!(in_root.status.success(), "{}", String::from_utf8_lossy(&in_root.stderr));
     let without_home = project.autonoe(None).arg("--version").env_clear().output().expect("started");
     assert!(without_home.status.success(), "{}", String::from_utf8_lossy(&without_home.stderr));
     assert!(text(&project, &["man"]).1.contains(".TH autonoe"));
