@@ -54,9 +54,9 @@ mod wheel;
 use crate::result::Result;
 use crate::workspace::cargo;
 
-/// Builds this program with the feature `dist` and starts it.
+/// Builds this program with the feature `dist` and starts it; in release mode, since compressing takes minutes otherwise.
 pub fn launch(options: &[&str]) -> Result {
-    let build = ["run", "--quiet", "--package", "xtask", "--features", "dist", "--", "dist-run"];
+    let build = ["run", "--release", "--quiet", "--package", "xtask", "--features", "dist", "--", "dist-run"];
     let status = cargo().args(build).args(options).status()?;
     if status.success() { Ok(()) } else { Err("The release is not complete; see above.".into()) }
 }

@@ -111,7 +111,7 @@ pub(crate) fn text_of(bytes: &[u8], range: PageRange) -> Pdf {
     parse(bytes, range)
 }
 
-/// The parser takes a tenth of the time of a build, so a plain build leaves it out.
+/// The parser takes long to build and few need it, so a plain build leaves it out.
 #[cfg(not(feature = "pdf"))]
 fn parse(_: &[u8], _: PageRange) -> Pdf {
     Pdf::NotUnderstood(
