@@ -1,7 +1,7 @@
-//! Links builds for tests at a fixed address: they start helper processes by the thousand, and a large unoptimised binary spends half of
-//! each start on relocations. Links others with packed relative relocations (DT_RELR) where the host's C library supports them. Every start processes all relocations,
-//! including those of the helper processes that run this binary, so a compact table shortens each of them. A glibc older than 2.36
-//! refuses to load such a binary.
+//! Passes on the name of the target, which only a build script knows, and decides how the binary is linked. Every start processes all
+//! relocations, including those of the helper processes that run this binary. So builds for tests, which start them by the thousand, are
+//! linked at a fixed address, and others with packed relative relocations (DT_RELR) where the host's C library supports them. A glibc
+//! older than 2.36 refuses to load such a binary.
 
 use std::env;
 use std::process::Command;
@@ -11,6 +11,7 @@ const MIN_GLIBC: (u32, u32) = (2, 36);
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rustc-env=AUTONOE_BUILD_TARGET={}", env::var("TARGET").unwrap_or_default());
     let is_native_build = env::var("HOST") == env::var("TARGET");
     if is_native_build
         && env::var("PROFILE").is_ok_and(|profile| profile == "debug")

@@ -1,9 +1,10 @@
-//! The development tasks of this repository: `cargo xtask test`, `lines`, `docs` and `bench`.
+//! The development tasks of this repository: `cargo xtask test`, `lines`, `docs`, `bench` and `dist`.
 //!
 //! This file parses the arguments; each task is one file.
 
 mod bench;
 mod crate_table;
+mod dist;
 mod docs;
 mod hermetic;
 mod lines;
@@ -29,7 +30,15 @@ Tasks:
                  Measure in release mode and print a table; --build times a clean build too.
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
                  honesty or size [default: all]; or agents, which installs codex, claude and gemini to compare, or kills,
-                 which kills runs of all of them at random moments";
+                 which kills runs of all of them at random moments
+  dist [--target TARGET]... [--output DIR] [--sign KEY]
+                 Make everything that a release publishes from the last commit; KEY is a private SSH key.
+                 TARGET is x86_64-unknown-linux-musl or aarch64-unknown-linux-musl [default: both], or on a
+                 Mac x86_64-apple-darwin or aarch64-apple-darwin; DIR is target/dist by default
+  dist --check [--output DIR]
+                 Install each of them in fresh root file systems, start it, and say what was left out
+  dist --image IMAGE [--output DIR]
+                 Make a container image without a daemon: base, node, python, go, rust, ruby, php or full";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,6 +50,9 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
         ["bench", options @ ..] => bench::launch(options),
+        ["dist", options @ ..] => dist::launch(options),
+        #[cfg(feature = "dist")]
+        ["dist-run", options @ ..] => dist::run(options),
         #[cfg(feature = "bench")]
         ["bench-run", options @ ..] => bench::run(options),
         [] | ["help" | "-h" | "--help"] => {

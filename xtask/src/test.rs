@@ -26,10 +26,11 @@ const SANDBOX: [(&str, &str); 1] = [("bwrap", "bubblewrap")];
 /// Tests that talk to public MCP servers, to other agents and to a browser are skipped without these.
 const NODE: [(&str, &str); 3] = [("node", "nodejs"), ("npm", "npm"), ("chromium", "chromium")];
 
-/// The benchmarks are linted and tested too.
-const WITH_BENCHMARKS: &str = "--features=xtask/bench";
+/// Everything that is optional is linted and tested too: the benchmarks, the release, and what only a release can do.
+const WITH_ALL_FEATURES: &str = "--features=xtask/bench,xtask/dist,autonoe/full";
 
-const LINTS: [&str; 7] = ["clippy", "--workspace", "--all-targets", WITH_BENCHMARKS, "--", "-D", "warnings"];
+const LINTS: [&str; 7] =
+    ["clippy", "--workspace", "--all-targets", WITH_ALL_FEATURES, "--", "-D", "warnings"];
 
 /// Everything must be done within 20 minutes. Where the tests alone take longer than this, there is no time for another build.
 const TIME_FOR_LINTS: Duration = Duration::from_secs(14 * 60);
@@ -41,7 +42,7 @@ pub fn all() -> Result {
     optional("fmt", "format", "rustfmt", &home, &["fmt", "--all", "--check"])?;
     tests(&home)?;
     // With the features of the tests, so that nothing is built again.
-    cargo_step("doc tests", &home, &["test", "--workspace", "--doc", WITH_BENCHMARKS])?;
+    cargo_step("doc tests", &home, &["test", "--workspace", "--doc", WITH_ALL_FEATURES])?;
     step("documents", "cargo xtask docs --check", docs::check)?;
     match start.elapsed() < TIME_FOR_LINTS {
         true => optional("clippy", "lints", "clippy", &home, &LINTS)?,
@@ -56,7 +57,7 @@ pub fn fast() -> Result {
 }
 
 fn tests(home: &TemporaryHome) -> Result {
-    let workspace = ["--workspace", "--no-fail-fast", WITH_BENCHMARKS];
+    let workspace = ["--workspace", "--no-fail-fast", WITH_ALL_FEATURES];
     if has_cargo_command("nextest") {
         // Many tests wait for timers and other programs more than they compute.
         let threads = available_parallelism().map_or(2, NonZero::get) * 2;

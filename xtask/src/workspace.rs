@@ -20,7 +20,11 @@ const PACKAGE_VARIABLES: [&str; 3] = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_BI
 /// Some build scripts watch the variables that cargo sets for their own package. If ours were passed on, these scripts would
 /// run again, and their dependents be rebuilt, whenever `cargo build` and `cargo xtask` alternate.
 pub fn cargo() -> Command {
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    like_cargo(Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())))
+}
+
+/// Another program that starts cargo, in the same place and environment.
+pub fn like_cargo(mut cargo: Command) -> Command {
     let is_ours =
         |name: &OsString| PACKAGE_VARIABLES.iter().any(|prefix| name.to_string_lossy().starts_with(prefix));
     for name in env::vars_os().map(|(name, _)| name).filter(is_ours) {

@@ -6,6 +6,7 @@ mod arguments;
 mod backend_name;
 mod backend_settings;
 mod browser;
+mod build_info;
 mod command_line;
 mod commands;
 mod completion_candidates;
@@ -57,6 +58,11 @@ use crate::environment::Environment;
 use crate::nearest_command::suggest_command;
 use crate::options::{Cli, CliCommand};
 
+/// musl's own allocator is many times slower when several threads allocate.
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let args: Vec<_> = std::env::args_os().skip(1).collect();
     let helper_exit = autonoe_sandbox::run_helper_process(args.first().map(AsRef::as_ref))
@@ -82,6 +88,12 @@ fn main() -> ExitCode {
         let args: Vec<String> = args.iter().map(|word| word.to_string_lossy().into_owned()).collect();
         present::exit_with_usage(&suggest_command(error, Cli::command(), &args))
     });
+    // Needs nothing of the environment, not even a home.
+    if cli.version {
+        let short = format!("autonoe {}\n", build_info::VERSION);
+        present::print(&if cli.verbose { build_info::describe() } else { short });
+        return ExitCode::from(exit::DONE);
+    }
     let (secrets, result) = match Environment::read() {
         Ok(environment) => {
             if environment.variable("NO_COLOR").is_some() {

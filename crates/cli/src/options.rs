@@ -46,10 +46,18 @@ Examples:
 ///
 /// Write SPEC.md, start `autonoe run`, and come back to verified software, or to a report of what is missing and why.
 #[derive(Debug, Parser)]
-#[command(name = "autonoe", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "autonoe", version, disable_version_flag = true, after_help = EXIT_CODES, max_term_width = 100, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Option<CliCommand>,
+
+    /// Print the version
+    #[arg(short = 'V', long)]
+    pub version: bool,
+
+    /// With --version: also the commit, target and features of this build
+    #[arg(long, requires = "version")]
+    pub verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -27,14 +27,16 @@ pub fn leave_project(arguments: &[OsString]) {
     let _ = command.exec();
 }
 
-/// The search path without entries that are relative or below `top`; `None` if there are none.
+/// The search path without entries that are relative or below `top`; `None` if that changes nothing. An empty path is one relative entry
+/// and stays as it is: otherwise this program would start itself forever where everything is below `top`, as in `/`.
 fn outside(path: &OsStr, top: &Path) -> Option<OsString> {
     let is_outside = |entry: &PathBuf| {
         let real = entry.canonicalize().unwrap_or_else(|_| entry.clone());
         entry.is_absolute() && !real.starts_with(top) && !entry.starts_with(top)
     };
     let (outside, inside): (Vec<PathBuf>, Vec<PathBuf>) = env::split_paths(path).partition(is_outside);
-    (!inside.is_empty()).then(|| env::join_paths(outside).ok()).flatten()
+    let outside = (!inside.is_empty()).then(|| env::join_paths(outside).ok()).flatten();
+    outside.filter(|outside| outside != path)
 }
 
 /// The working tree around a project. A home directory that is one does not count: its programs are the user's.
@@ -72,5 +74,7 @@ mod tests {
         let path = OsStr::new("/home/ann/project/.venv/bin:/usr/bin:bin:/home/ann/project-2/bin:/bin");
         assert_eq!(outside(path, top).as_deref(), Some(OsStr::new("/usr/bin:/home/ann/project-2/bin:/bin")));
         assert_eq!(outside(OsStr::new("/usr/bin:/bin"), top), None);
+        assert_eq!(outside(OsStr::new("/usr/bin:/bin"), Path::new("/")).as_deref(), Some(OsStr::new("")));
+        assert_eq!(outside(OsStr::new(""), Path::new("/")), None);
     }
 }

@@ -1,13 +1,14 @@
 //! Extracts the text of a PDF. The file is untrusted, so a helper process parses it in the session's room, with limits on
 //! time and memory.
 
+#[cfg(feature = "pdf")]
+mod parser;
+
 use std::fs::File;
 use std::io::{self, Read};
-use std::panic::catch_unwind;
 use std::time::Duration;
 
 use autonoe_sandbox::StdioTarget;
-use pdf_extract::{Document, PlainTextOutput, output_doc_page};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +16,9 @@ use crate::failure::ToolFailure;
 use crate::helper_process::{self, PDF_ARG};
 use crate::output::ToolErrorCode;
 use crate::workspace::Workspace;
+
+#[cfg(feature = "pdf")]
+use self::parser::parse;
 
 /// The maximum size of a PDF.
 pub const MAX_PDF_BYTES: u64 = 32 * 1024 * 1024;
@@ -99,30 +103,20 @@ pub(crate) fn run(arguments: &[&str]) -> Pdf {
     }
 }
 
-/// The text of pages. A panic of the parser counts as a parse error.
+/// The text of pages.
 pub(crate) fn text_of(bytes: &[u8], range: PageRange) -> Pdf {
     if bytes.len() as u64 > MAX_PDF_BYTES {
         return Pdf::NotUnderstood(format!("it is larger than {} MiB", MAX_PDF_BYTES / (1024 * 1024)));
     }
-    let loaded = catch_unwind(|| Document::load_mem(bytes));
-    let mut document = match loaded {
-        Ok(Ok(document)) => document,
-        Ok(Err(error)) => return Pdf::NotUnderstood(error.to_string()),
-        Err(_) => return Pdf::NotUnderstood("its structure is broken".to_owned()),
-    };
-    if document.is_encrypted() && document.decrypt("").is_err() {
-        return Pdf::NotUnderstood("it is encrypted".to_owned());
-    }
-    let pages = u32::try_from(document.get_pages().len()).unwrap_or(u32::MAX);
-    let document = std::panic::AssertUnwindSafe(&document);
-    let texts = (range.first..=range.last.min(pages)).map(|number| {
-        let read = catch_unwind(|| {
-            let mut text = String::new();
-            output_doc_page(&document, &mut PlainTextOutput::new(&mut text), number).map(|()| text)
-        });
-        read.ok().and_then(Result::ok)
-    });
-    Pdf::Text { pages, texts: texts.collect() }
+    parse(bytes, range)
+}
+
+/// The parser takes long to build and few need it, so a plain build leaves it out.
+#[cfg(not(feature = "pdf"))]
+fn parse(_: &[u8], _: PageRange) -> Pdf {
+    Pdf::NotUnderstood(
+        "this build of Autonoe was made without the feature `pdf`, which releases have".to_owned(),
+    )
 }
 
 impl Pdf {

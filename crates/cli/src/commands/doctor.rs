@@ -9,13 +9,17 @@ mod packages;
 mod project;
 mod sandbox;
 
+use std::path::Path;
+
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_model::PriceList;
 use clap::Args;
+use jiff::Zoned;
 
 use self::packages::SystemPackages;
+use crate::build_info;
 use crate::environment::Environment;
 use crate::present::{self, FindingMark};
 use crate::programs::find_program;
@@ -89,7 +93,7 @@ pub fn cmd_doctor(args: &DoctorArgs, environment: &Environment) -> Result<u8, Fa
         };
         (mark, redactor.text(words).into_owned())
     });
-    present::print(&format!("Autonoe v{}\n\n", env!("CARGO_PKG_VERSION")));
+    present::print(&format!("Autonoe v{}\n\n", build_info::VERSION));
     present::print_findings(&lines.collect::<Vec<_>>());
     present::print(match is_ready {
         true => "\n`autonoe run` is ready to start here.\n",
@@ -114,6 +118,8 @@ async fn machine_findings(environment: &Environment) -> Vec<DoctorFinding> {
             None => DoctorFinding::Bad("neither bash nor sh is on the PATH".into()),
         },
     ];
+    findings.extend(build_info::note_about_age(Zoned::now().date()).map(DoctorFinding::Note));
+    findings.extend(name_resolution(Path::new("/etc/resolv.conf").exists()));
     findings.extend(agents::findings(environment).await);
     let prices = PriceList::shipped();
     let models: Vec<_> = prices.models().collect();
@@ -124,4 +130,13 @@ async fn machine_findings(environment: &Environment) -> Vec<DoctorFinding> {
         models.join(", ")
     )));
     findings
+}
+
+/// glibc asks other services too. musl reads this one file, and without it asks a name server on this machine, which hardly ever runs.
+fn name_resolution(has_name_servers: bool) -> Option<DoctorFinding> {
+    (cfg!(target_env = "musl") && !has_name_servers).then(|| {
+        let words = "network: there is no /etc/resolv.conf, so that no host name can be resolved; \
+                     write `nameserver ADDRESS` into it";
+        DoctorFinding::Note(words.to_owned())
+    })
 }

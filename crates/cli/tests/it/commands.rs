@@ -110,6 +110,19 @@ fn version_man_and_completions() {
     let project = CliTestProject::new();
     let (code, out, _) = text(&project, &["--version"]);
     assert_eq!((code, out.as_str()), (Some(0), concat!("autonoe ", env!("CARGO_PKG_VERSION"), "\n")));
+    let (code, out, _) = text(&project, &["--version", "--verbose"]);
+    assert!(
+        code == Some(0) && out.starts_with(concat!("autonoe ", env!("CARGO_PKG_VERSION"), "\ncommit: ")),
+        "{out}"
+    );
+    assert!(out.contains("\ntarget: ") && out.contains("-linux-") && out.contains("\nfeatures: "), "{out}");
+    let (code, _, err) = text(&project, &["--verbose"]);
+    assert!(code == Some(2) && err.contains("--version"), "{err}");
+    // Where the whole search path is below the project.
+    let in_root = project.autonoe(None).arg("--version").current_dir("/").output().expect("started");
+    assert!(in_root.status.success(), "{}", String::from_utf8_lossy(&in_root.stderr));
+    let without_home = project.autonoe(None).arg("--version").env_clear().output().expect("started");
+    assert!(without_home.status.success(), "{}", String::from_utf8_lossy(&without_home.stderr));
     assert!(text(&project, &["man"]).1.contains(".TH autonoe"));
     assert!(text(&project, &["man", "run"]).1.contains("max\\-cost"));
     assert_eq!(text(&project, &["man", "nonsense"]).0, Some(2));

@@ -69,6 +69,18 @@ fn a_missing_bubblewrap_comes_with_the_way_to_install_it() {
     assert!(out.contains("in this Podman container, start it with `podman run --security-opt"), "{out}");
 }
 
+/// As on Ubuntu 22.04, where advice about namespaces would lead nowhere.
+#[test]
+fn a_bubblewrap_that_is_too_old_is_named() {
+    let project = CliTestProject::new();
+    let bin = without_bubblewrap(&project);
+    write_program(&bin.join("bwrap"), "echo 'bwrap: Unknown option --size' >&2; exit 1");
+    let (_, out) = doctor_with(&project, &[], |command| {
+        command.env("PATH", &bin);
+    });
+    assert!(out.contains("install bubblewrap 0.7 or newer; this one is too old"), "{out}");
+}
+
 #[test]
 fn the_login_and_the_agent_of_a_run_are_named() {
     let project = CliTestProject::new();

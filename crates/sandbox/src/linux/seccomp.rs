@@ -5,8 +5,7 @@ use std::io;
 
 use libc::{
     AF_INET, AF_INET6, AF_NETLINK, AF_UNIX, CLONE_NEWCGROUP, CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWNS,
-    CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, EPERM, IPPROTO_TCP, NETLINK_ROUTE, SOCK_STREAM, TIOCLINUX,
-    TIOCSTI, c_long,
+    CLONE_NEWPID, CLONE_NEWUSER, CLONE_NEWUTS, EPERM, IPPROTO_TCP, NETLINK_ROUTE, SOCK_STREAM, c_long,
 };
 use seccompiler::{
     BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
@@ -59,11 +58,15 @@ const REFUSED: &[c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// `libc` does not know it for every machine.
-#[cfg(not(target_arch = "riscv64"))]
+/// `libc` does not know it for every machine and C library. Newer processors share one table of numbers.
+#[cfg(target_arch = "x86_64")]
 const KEXEC_FILE_LOAD: c_long = libc::SYS_kexec_file_load;
-#[cfg(target_arch = "riscv64")]
+#[cfg(not(target_arch = "x86_64"))]
 const KEXEC_FILE_LOAD: c_long = 294;
+
+/// Requests of `ioctl` that write to a terminal as if a person had typed. Their type is another one with musl than with glibc.
+#[allow(clippy::unnecessary_cast)]
+const INJECT_TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
 
 /// Refused unless programs may create sandboxes of their own.
 const REFUSED_UNLESS_NESTED: &[c_long] = &[
@@ -215,8 +218,10 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
         rules.insert(libc::SYS_clone, new_namespace.clone());
         rules.insert(libc::SYS_unshare, new_namespace);
     }
-    // These inject input into a terminal.
-    let mut requests = vec![rule(vec![is(1, TIOCSTI)?])?, rule(vec![is(1, TIOCLINUX)?])?];
+    let mut requests = INJECT_TERMINAL_INPUT
+        .map(|request| rule(vec![is(1, request)?]))
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?;
     rules.insert(libc::SYS_socket, sockets(net)?);
     if net == Net::Shared {
         rules.extend(always(REFUSED_IF_SHARED));

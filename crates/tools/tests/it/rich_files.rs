@@ -77,6 +77,7 @@ async fn an_image_that_is_too_large_is_not_attached() {
     assert!(output.output.contains("Make it smaller") && output.attachments.is_empty(), "{}", output.output);
 }
 
+#[cfg(feature = "pdf")]
 #[tokio::test]
 async fn the_text_of_a_pdf_is_read_page_by_page() {
     let fixture = ToolFixture::new();
@@ -92,6 +93,7 @@ async fn the_text_of_a_pdf_is_read_page_by_page() {
     assert!(text.contains("This is page 7\n") && text.contains("(18 more pages"), "{text}");
 }
 
+#[cfg(feature = "pdf")]
 #[tokio::test]
 async fn invalid_page_ranges_are_rejected() {
     let fixture = ToolFixture::new();
@@ -126,9 +128,19 @@ async fn a_broken_pdf_is_an_error() {
     assert!(fixture.error("Read", json!({"file_path": "large.pdf"})).await.contains("is a PDF of"));
 }
 
+#[cfg(feature = "pdf")]
 #[tokio::test]
 async fn a_pdf_is_read_in_a_bubblewrap_room() {
     let fixture = ToolFixture::with_bubblewrap();
     fixture.file("a.pdf", pdf(&["in the room"]));
     assert!(fixture.ok("Read", json!({"file_path": "a.pdf"})).await.contains("in the room"));
+}
+
+#[cfg(not(feature = "pdf"))]
+#[tokio::test]
+async fn a_build_without_pdfs_says_so() {
+    let fixture = ToolFixture::new();
+    fixture.file("a.pdf", pdf(&["one"]));
+    let error = fixture.error("Read", json!({"file_path": "a.pdf"})).await;
+    assert!(error.contains("made without the feature `pdf`, which releases have"), "{error}");
 }

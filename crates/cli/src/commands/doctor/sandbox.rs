@@ -50,7 +50,10 @@ pub async fn find(environment: &Environment) -> (Vec<DoctorFinding>, Option<Sand
                 DoctorFinding::Note(format!(
                     "sandbox, partial because of {}. To get all of it, {}",
                     why.join("; "),
-                    how_to_get_bubblewrap(environment)
+                    match is_too_old(&why) {
+                        true => TOO_OLD.to_owned(),
+                        false => how_to_get_bubblewrap(environment),
+                    }
                 ))
             });
             (good.chain(gaps).chain(better).collect(), Some(sandbox))
@@ -61,6 +64,14 @@ pub async fn find(environment: &Environment) -> (Vec<DoctorFinding>, Option<Sand
             (vec![DoctorFinding::fault("sandbox", &fault), DoctorFinding::Note(advice)], None)
         }
     }
+}
+
+/// Ubuntu 22.04 has such a bubblewrap.
+const TOO_OLD: &str = "install bubblewrap 0.7 or newer; this one is too old";
+
+/// Whether bubblewrap refused an option that newer ones have.
+fn is_too_old(why: &[&str]) -> bool {
+    why.iter().any(|reason| reason.contains("bwrap: Unknown option"))
 }
 
 /// For this system: the package, if it is missing, and what keeps it from working.

@@ -1,0 +1,48 @@
+//! The tools that build for another system: zig, as a C compiler and linker with its own musl, and cargo-zigbuild, which lets cargo use it.
+//!
+//! Both come from PyPI in fixed versions, into a directory of their own below `target`.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::result::Result;
+use crate::workspace::root;
+
+pub const ZIG_VERSION: &str = "0.17.0";
+const ZIGBUILD_VERSION: &str = "0.24.0";
+const DIRECTORY: &str = "target/dist-tools";
+
+/// cargo-zigbuild, which finds zig before everything else on its search path.
+pub fn cargo_zigbuild() -> Result<Command> {
+    let directory = root().join(DIRECTORY);
+    let done = directory.join(format!("zig-{ZIG_VERSION}-zigbuild-{ZIGBUILD_VERSION}"));
+    if !done.exists() {
+        install(&directory)?;
+        fs::write(&done, "")?;
+    }
+    let before = directory.join("bin");
+    let inherited = env::var_os("PATH").unwrap_or_default();
+    let path = env::join_paths([before.clone()].into_iter().chain(env::split_paths(&inherited)))?;
+    let mut zigbuild = Command::new(before.join("cargo-zigbuild"));
+    zigbuild.env("PATH", path);
+    Ok(zigbuild)
+}
+
+fn install(directory: &Path) -> Result {
+    println!(
+        "installing zig {ZIG_VERSION} and cargo-zigbuild {ZIGBUILD_VERSION} into {}",
+        directory.display()
+    );
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory))?;
+    let packages = [format!("ziglang=={ZIG_VERSION}"), format!("cargo-zigbuild=={ZIGBUILD_VERSION}")];
+    let pip: PathBuf = directory.join("bin/pip");
+    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(packages))
+}
+
+fn run(command: &mut Command) -> Result {
+    let shown = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().map_err(|error| format!("{shown} cannot be started: {error}."))?;
+    if status.success() { Ok(()) } else { Err(format!("{shown} failed ({status}); see above.").into()) }
+}
