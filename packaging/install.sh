@@ -128,9 +128,13 @@ verify_signature() {
         fail "ssh-keygen is missing, so the signature cannot be checked. Install OpenSSH, or pass --without-signature."
     download SHA256SUMS.sig
     printf '%s\n' "$SIGNER" >"$temporary/signer"
-    ssh-keygen -Y verify -f "$temporary/signer" -I "$SIGNER_NAME" -n "$NAMESPACE" \
-        -s "$temporary/SHA256SUMS.sig" <"$temporary/SHA256SUMS" >/dev/null 2>&1 ||
-        fail "the signature of SHA256SUMS is wrong. Do not use these files; please report it: $REPOSITORY"
+    verdict=$(ssh-keygen -Y verify -f "$temporary/signer" -I "$SIGNER_NAME" -n "$NAMESPACE" \
+        -s "$temporary/SHA256SUMS.sig" <"$temporary/SHA256SUMS" 2>&1) || case $verdict in
+        *"No user exists"*)
+            fail "ssh-keygen refuses to work for a user without a name (uid $(id -u)), so the signature cannot be checked. Start as another user, or pass --without-signature."
+            ;;
+        *) fail "the signature of SHA256SUMS is wrong. Do not use these files; please report it: $REPOSITORY" ;;
+    esac
 }
 
 verify_checksum() {

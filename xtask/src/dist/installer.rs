@@ -172,6 +172,14 @@ mod tests {
         assert!(is_installed && text.contains("The signature is not checked, as you asked."), "{text}");
     }
 
+    /// As in a container that runs with any user id.
+    #[test]
+    fn a_user_without_a_name_is_not_a_wrong_signature() {
+        let release = ReleaseOnDisk::new();
+        release.replace_program("ssh-keygen", "echo 'No user exists for uid 61234'; exit 255");
+        release.assert_refused(&[], "ssh-keygen refuses to work for a user without a name");
+    }
+
     #[test]
     fn a_machine_that_cannot_take_it_gets_one_sentence() {
         let release = ReleaseOnDisk::new();

@@ -4,6 +4,7 @@
 //! sandbox cannot be made in a chroot.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -97,6 +98,9 @@ impl FreshRoot {
         tar.args(["--extract", "--no-same-owner", "--exclude=./dev/*", "--file"]).arg(image);
         run(tar.arg("--directory").arg(fresh.path()))?;
         fs::create_dir_all(fresh.path().join("home/user"))?;
+        // ssh-keygen refuses to work for a user without a name.
+        let mut users = fs::OpenOptions::new().append(true).open(fresh.path().join("etc/passwd"))?;
+        users.write_all(b"user:x:1000:1000::/home/user:/bin/sh\n")?;
         Ok(fresh)
     }
 
