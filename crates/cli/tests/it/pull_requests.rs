@@ -87,8 +87,8 @@ fn changes_of_what_ci_runs_are_pushed_only_with_the_users_word() {
 
 #[test]
 fn what_no_check_has_seen_or_how_it_is_judged_is_not_pushed_by_itself() {
-    let unchecked = "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'echo later > later.txt; git add later.txt; git commit -qm later' } }]\n[[conversation.turn]]\ntext = 'done'";
-    let forges = "git update-index --cacheinfo 100644,$(echo true | git hash-object -w --stdin),tests/a.sh; git commit -qm forged; ";
+    let unchecked = "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'echo later > later.txt' } }]\n[[conversation.turn]]\ntext = 'done'";
+    let forges = "git update-index --cacheinfo 100644,$(echo true | git hash-object -w --stdin),tests/a.sh; git commit -qm forged; git update-index --skip-worktree tests/a.sh; ";
     for (first, end, said) in [
         ("", unchecked, "no check has seen the last 1 commit(s)"),
         (forges, "[[conversation.turn]]\ntext = 'done'", "change how the work is judged: tests/a.sh"),
