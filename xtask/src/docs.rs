@@ -4,6 +4,7 @@
 //! files that users write; ARCHITECTURE.md has a table of crates. `--check` compares instead of writing, so that no document falls behind the binary.
 
 use std::collections::BTreeMap;
+use std::env;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,17 @@ pub fn write() -> Result {
 }
 
 pub fn check() -> Result {
-    let documents = generate(&build_autonoe()?)?;
+    check_with(&build_autonoe()?)
+}
+
+/// Checks with the binary that the tests have just built: another build with other features would take minutes.
+pub fn check_after_tests() -> Result {
+    let built = env::current_exe()?.with_file_name("autonoe");
+    if built.exists() { check_with(&built) } else { check() }
+}
+
+fn check_with(autonoe: &Path) -> Result {
+    let documents = generate(autonoe)?;
     let outdated = documents
         .iter()
         .filter(|(path, text)| !fs::read_to_string(root().join(path)).is_ok_and(|current| current == **text))

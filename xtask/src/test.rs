@@ -43,7 +43,7 @@ pub fn all() -> Result {
     tests(&home)?;
     // With the features of the tests, so that nothing is built again.
     cargo_step("doc tests", &home, &["test", "--workspace", "--doc", WITH_ALL_FEATURES])?;
-    step("documents", "cargo xtask docs --check", docs::check)?;
+    step("documents", "cargo xtask docs --check", docs::check_after_tests)?;
     match start.elapsed() < TIME_FOR_LINTS {
         true => optional("clippy", "lints", "clippy", &home, &LINTS)?,
         false => println!("== lints: left out on this slow machine; `cargo {}` runs them", LINTS.join(" ")),
