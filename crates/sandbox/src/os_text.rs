@@ -55,7 +55,7 @@ fn borrowed(text: &OsStr) -> OsText<'_> {
 }
 
 pub(crate) mod one {
-    use super::*;
+    use super::{Deserialize, Deserializer, OsStr, OsString, OsText, Serialize, Serializer, borrowed};
 
     pub(crate) fn serialize<S: Serializer>(text: &OsStr, serializer: S) -> Result<S::Ok, S::Error> {
         borrowed(text).serialize(serializer)
@@ -67,7 +67,7 @@ pub(crate) mod one {
 }
 
 pub(crate) mod list {
-    use super::*;
+    use super::{Deserialize, Deserializer, OsString, OsText, Serializer, borrowed};
 
     pub(crate) fn serialize<S: Serializer>(texts: &[OsString], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(texts.iter().map(|text| borrowed(text)))
@@ -80,7 +80,7 @@ pub(crate) mod list {
 }
 
 pub(crate) mod pairs {
-    use super::*;
+    use super::{Deserialize, Deserializer, OsString, OsText, Serializer, borrowed};
 
     pub(crate) fn serialize<S: Serializer>(
         pairs: &[(OsString, OsString)],
@@ -99,7 +99,7 @@ pub(crate) mod pairs {
 
 /// serde refuses a [`PathBuf`] that is not UTF-8, as a repository's files may have.
 pub(crate) mod paths {
-    use super::*;
+    use super::{Deserialize, Deserializer, OsText, PathBuf, Serializer, borrowed};
 
     pub(crate) fn serialize<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(paths.iter().map(|path| borrowed(path.as_os_str())))
