@@ -70,7 +70,7 @@ fn content(name: &str) -> &'static str {
 fn places(search_path: &str) -> impl Iterator<Item = &'static StartupPlaces> {
     let is_installed =
         |name: &&str| search_path.split(':').any(|directory| Path::new(directory).join(name).exists());
-    PLACES.iter().filter(move |places| places.programs.iter().any(|name| is_installed(&name)))
+    PLACES.iter().filter(move |places| places.programs.iter().any(is_installed))
 }
 
 pub(crate) fn startup_places(home: &Path, search_path: &str) -> Vec<PathBuf> {
