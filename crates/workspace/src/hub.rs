@@ -72,7 +72,9 @@ pub struct UsersMachine {
 
 /// Lists those of some files by which checks judge now, or would judge if they were there, with absolute paths in the user's project.
 #[derive(Clone)]
-pub struct ListProtected(pub Arc<dyn Fn(&[PathBuf]) -> Result<HashSet<PathBuf>, Fault> + Send + Sync>);
+pub struct ListProtected(pub Arc<ListProtectedFn>);
+
+type ListProtectedFn = dyn Fn(&[PathBuf]) -> Result<HashSet<PathBuf>, Fault> + Send + Sync;
 
 impl fmt::Debug for ListProtected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
