@@ -1,4 +1,4 @@
-//! Messages of the user that an agent takes while it works.
+//! Messages that an agent takes while it works: the user's, and those of the run itself.
 
 use autonoe_core::event::AgentEvent;
 use autonoe_core::steering::Steering;
@@ -11,6 +11,8 @@ pub(crate) async fn take_messages(steering: &Steering, emitter: &Emitter) -> Opt
     for message in &messages {
         emitter.emit(AgentEvent::UserMessage { text: message.text.clone() }).await;
     }
-    let texts: Vec<String> = messages.iter().map(|message| message.prompt()).collect();
+    let prompts = messages.iter().map(|message| message.prompt());
+    // The session has reported it already.
+    let texts: Vec<String> = prompts.chain(steering.take_advice()).collect();
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

@@ -33,6 +33,7 @@ use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_core::steering::Steering;
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteFailure;
+use autonoe_harness::repetition::RepetitionDetector;
 use autonoe_policy::{HookGate, gates_for};
 use autonoe_report::escape_controls;
 use autonoe_sandbox::rooms_closed;
@@ -373,6 +374,7 @@ impl Screen {
             options: run.options,
             span: span.clone(),
             resume: run.resume,
+            call_watch: &|| Box::new(RepetitionDetector::default()),
         };
         let report = runner.run(begun.state).await;
         // Only the report needs this; the outcome does not depend on it.

@@ -224,6 +224,11 @@ pub enum RunEvent {
     UserMessage {
         text: String,
     },
+    /// The agent repeats itself, and got a message about it if its backend takes some.
+    RepetitionNoticed {
+        /// As the agent got it.
+        message: String,
+    },
     /// Commits of the run came to the user's repository.
     Landing {
         branch: String,

@@ -35,6 +35,15 @@ impl ToolCall {
     pub fn subject(&self) -> Option<&str> {
         SUBJECT_ARGUMENTS.iter().find_map(|name| self.input.get(name)?.as_str())
     }
+
+    /// The command that the call runs; `None` for other calls. Some vendors send it as a list of arguments.
+    pub fn command(&self) -> Option<String> {
+        match self.input.get("command")? {
+            Value::String(command) => Some(command.clone()),
+            Value::Array(words) => Some(words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+        }
+    }
 }
 
 /// A gate's decision, ordered from mild to strict: the maximum decides.

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod backend_chain;
+pub mod call_watch;
 pub mod check;
 pub mod check_item;
 pub mod ci_files;

@@ -22,6 +22,11 @@ pub enum SessionEnd {
     },
     /// The agent used up its turns.
     MaxTurns,
+    /// The agent made the same calls with the same results again and again.
+    Stuck {
+        /// A sentence for people.
+        reason: String,
+    },
     /// The budget of the run is spent.
     BudgetExceeded {
         /// Limit of the whole run.
@@ -51,6 +56,7 @@ impl SessionEnd {
             Self::Completed => "completed",
             Self::ExecutionError { .. } => "execution_error",
             Self::MaxTurns => "max_turns",
+            Self::Stuck { .. } => "stuck",
             Self::BudgetExceeded { .. } => "budget_exceeded",
             Self::DurationExceeded { .. } => "duration_exceeded",
             Self::QuotaExceeded { .. } => "quota_exceeded",
@@ -63,6 +69,7 @@ impl SessionEnd {
             Self::ExecutionError { fault } => Some(fault),
             Self::Completed
             | Self::MaxTurns
+            | Self::Stuck { .. }
             | Self::BudgetExceeded { .. }
             | Self::DurationExceeded { .. }
             | Self::QuotaExceeded { .. }
@@ -83,7 +90,11 @@ impl SessionEnd {
             Self::QuotaExceeded { message, resets_at } => {
                 Some(RunOutcome::QuotaExceeded { message, resets_at })
             }
-            Self::Completed | Self::ExecutionError { .. } | Self::MaxTurns | Self::Interrupted => None,
+            Self::Completed
+            | Self::ExecutionError { .. }
+            | Self::MaxTurns
+            | Self::Stuck { .. }
+            | Self::Interrupted => None,
         }
     }
 }
@@ -514,6 +525,7 @@ mod tests {
             SessionEnd::Completed,
             SessionEnd::ExecutionError { fault: Fault::transient(FaultLayer::Agent, "code", "It broke.") },
             SessionEnd::MaxTurns,
+            SessionEnd::Stuck { reason: String::new() },
             SessionEnd::BudgetExceeded { limit_usd: Usd(1.0) },
             SessionEnd::DurationExceeded { limit: Duration::from_secs(1) },
             SessionEnd::QuotaExceeded { message: String::new(), resets_at: None },

@@ -85,6 +85,12 @@ pub struct SessionOutput {
     /// Names of the tools used, each once.
     #[serde(default)]
     pub tools: Vec<String>,
+    /// The commands that were run, in order. Only known to the process that ran the session.
+    #[serde(skip)]
+    pub commands: Vec<String>,
+    /// The time in which commands ran. Only known to the process that ran the session.
+    #[serde(skip)]
+    pub in_commands: Duration,
 }
 
 /// Maximum length of the stored text, in bytes.

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use self::bounded::{Bounded, bounded};
 use crate::agent::{Instruction, SessionSpec};
 use crate::backend_chain::{BackendChain, ChainEntry};
+use crate::call_watch::CallWatch;
 use crate::clock::Clock;
 use crate::event::RunEvent;
 use crate::fault::Fault;
@@ -86,6 +87,8 @@ pub struct Runner<'a> {
     pub span: SpanContext,
     /// The conversation that the first session resumes.
     pub resume: Option<serde_json::Value>,
+    /// A new watch for the calls of a session.
+    pub call_watch: &'a (dyn Fn() -> Box<dyn CallWatch> + Send + Sync),
 }
 
 /// The plan's verdict on a session, and the fault that counts as its error.
@@ -214,6 +217,7 @@ impl Runner<'_> {
             interrupt: &self.interrupt,
             halt: &self.halt,
             allowance: self.allowance(state, start),
+            call_watch: self.call_watch,
         };
         let spec = SessionSpec {
             history: self.resume.take().or(history),
@@ -245,6 +249,7 @@ impl Runner<'_> {
             }
             SessionEnd::Completed
             | SessionEnd::MaxTurns
+            | SessionEnd::Stuck { .. }
             | SessionEnd::BudgetExceeded { .. }
             | SessionEnd::DurationExceeded { .. } => self.steering.settle(),
         }

@@ -1,12 +1,17 @@
 //! Session: one agent from instruction to end. Adds up costs as they are reported and stops the session at
-//! once on an interrupt or when a limit is reached. A stream without an end is an error, never a success.
+//! once on an interrupt, when a limit is reached or when the agent repeats itself. A stream without an end is an
+//! error, never a success.
+
+mod call_log;
 
 use std::time::Duration;
 
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
+use self::call_log::CallLog;
 use crate::agent::{Agent, Backend, Instruction, SessionSpec};
+use crate::call_watch::{CallWatch, RepetitionVerdict};
 use crate::clock::Clock;
 use crate::event::{AgentEvent, RunEvent, Usage};
 use crate::fault::{Fault, FaultLayer};
@@ -19,6 +24,7 @@ use crate::plan::{Iteration, SessionOutput};
 use crate::silence::Silence;
 use crate::sink::Sinks;
 use crate::span::{SessionSpans, SpanContext};
+use crate::steering::Steering;
 
 /// Time an agent has to end before it is dropped, which kills everything it started. Running commands get
 /// half a second of it to clean up.
@@ -44,6 +50,8 @@ pub struct Session<'a> {
     /// Ends the session when the run is halted.
     pub halt: &'a Halt,
     pub allowance: Allowance,
+    /// A new watch for the calls of this session.
+    pub call_watch: &'a (dyn Fn() -> Box<dyn CallWatch> + Send + Sync),
 }
 
 impl Session<'_> {
@@ -51,7 +59,7 @@ impl Session<'_> {
     pub async fn run(&self, spec: SessionSpec, instruction: Instruction) -> Result<Iteration, Fault> {
         let start = self.clock.monotonic();
         let (mut spent, mut output) = (Ledger::default(), SessionOutput::default());
-        let stop = spec.stop.clone();
+        let (stop, steering) = (spec.stop.clone(), spec.steering.clone());
         let outcome = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => Ok(SessionEnd::Interrupted),
@@ -60,7 +68,9 @@ impl Session<'_> {
             opened = self.backend.open(spec) => match opened {
                 Err(fault) => Ok(SessionEnd::ExecutionError { fault }),
                 Ok(mut agent) => {
-                    let outcome = self.follow(agent.as_mut(), instruction.clone(), &mut spent, &mut output).await;
+                    let outcome = self
+                        .follow(agent.as_mut(), instruction.clone(), &steering, &mut spent, &mut output)
+                        .await;
                     stop.cancel();
                     let cleanup_warnings = tokio::select! {
                         cleanup_warnings = agent.dispose() => cleanup_warnings,
@@ -89,6 +99,7 @@ impl Session<'_> {
         &self,
         agent: &mut dyn Agent,
         instruction: Instruction,
+        steering: &Steering,
         spent: &mut Ledger,
         output: &mut SessionOutput,
     ) -> Result<SessionEnd, Fault> {
@@ -96,6 +107,7 @@ impl Session<'_> {
         self.sinks.emit(&self.span, &RunEvent::Instructed { text: instruction.text.clone() });
         let mut events = agent.query(instruction);
         let mut silence = Silence::default();
+        let mut calls = CallLog::new((self.call_watch)());
         loop {
             let event = tokio::select! {
                 biased;
@@ -125,6 +137,16 @@ impl Session<'_> {
             self.sinks.emit(&spans.of(&event), &event);
             output.observe(&event);
             silence.observe(&event);
+            match calls.observe(&event, self.clock.monotonic(), output) {
+                RepetitionVerdict::Fine => {}
+                RepetitionVerdict::Tell(message) => {
+                    let event = RunEvent::RepetitionNoticed { message: message.clone() };
+                    self.journal.event(self.number(), &(&event).into()).await?;
+                    self.sinks.emit(&self.span, &event);
+                    steering.advise(message);
+                }
+                RepetitionVerdict::End(reason) => return Ok(SessionEnd::Stuck { reason }),
+            }
             match event {
                 AgentEvent::End { outcome } => return Ok(outcome),
                 AgentEvent::Usage(usage) => {

@@ -38,6 +38,8 @@ struct SteeringState {
     waiting: VecDeque<UserMessage>,
     /// Messages that the current session has got.
     taken: Vec<UserMessage>,
+    /// What the run itself has to say to the current session. The next one does not get it.
+    advice: Vec<String>,
     is_paused: bool,
     ends_after_session: bool,
 }
@@ -58,6 +60,16 @@ impl Steering {
             drop(state);
             self.changed.notify_waiters();
         }
+    }
+
+    /// Adds a message of the run itself for the current session.
+    pub fn advise(&self, text: String) {
+        self.lock().advice.push(text);
+        self.changed.notify_waiters();
+    }
+
+    pub fn take_advice(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock().advice)
     }
 
     pub fn set_paused(&self, is_paused: bool) {
@@ -86,12 +98,15 @@ impl Steering {
         messages
     }
 
-    /// Waits until there are messages.
+    /// Waits until there are messages or advice.
     pub async fn has_messages(&self) {
         loop {
             let changed = self.changed.notified();
-            if !self.lock().waiting.is_empty() {
-                return;
+            {
+                let state = self.lock();
+                if !state.waiting.is_empty() || !state.advice.is_empty() {
+                    return;
+                }
             }
             changed.await;
         }
@@ -113,13 +128,18 @@ impl Steering {
 
     /// The session has ended well enough to have read its messages.
     pub fn settle(&self) {
-        let taken = std::mem::take(&mut self.lock().taken);
+        let taken = {
+            let mut state = self.lock();
+            state.advice.clear();
+            std::mem::take(&mut state.taken)
+        };
         self.on_settled.iter().for_each(|on_settled| taken.iter().for_each(|message| on_settled(message)));
     }
 
     /// The session has failed, so the next one gets its messages again.
     pub fn give_back(&self) {
         let mut state = self.lock();
+        state.advice.clear();
         let taken = std::mem::take(&mut state.taken);
         taken.into_iter().rev().for_each(|message| state.waiting.push_front(message));
     }
@@ -157,6 +177,18 @@ mod tests {
         steering.settle();
         assert_eq!(*settled.lock().expect("settled"), ["1", "2", "3"]);
         assert_eq!(steering.take(), []);
+    }
+
+    #[tokio::test]
+    async fn advice_wakes_the_session_and_is_not_for_the_next_one() {
+        let steering = Steering::default();
+        steering.advise("Try something else.".to_owned());
+        steering.has_messages().await;
+        assert_eq!(steering.take(), []);
+        assert_eq!(steering.take_advice(), ["Try something else."]);
+        steering.advise("Too late.".to_owned());
+        steering.settle();
+        assert_eq!(steering.take_advice(), Vec::<String>::new());
     }
 
     #[tokio::test]

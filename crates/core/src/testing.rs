@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::script::{AgentScript, NamedGate};
 use crate::backend_chain::{BackendChain, ChainEntry, PhaseModels};
+use crate::call_watch::NoCallWatch;
 use crate::clock::Clock;
 use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::event::{Event, RunEvent, Usage};
@@ -222,6 +223,7 @@ impl World {
             options,
             span: SpanContext::run(1, TraceId(1)),
             resume: None,
+            call_watch: &|| Box::new(NoCallWatch),
         };
         let report = tokio::time::timeout(HANG_LIMIT, runner.run(state)).await.expect("the run hangs");
         assert_eq!(self.lock().scripts.len(), 0, "scripted sessions were not run");

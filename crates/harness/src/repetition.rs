@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use autonoe_core::call_watch::{CallWatch, FinishedCall, RepetitionVerdict};
 use regex::Regex;
 
 use crate::progress::{fingerprint, normalised};
@@ -30,25 +31,6 @@ const WAITS: Duration = Duration::from_secs(10);
 static TOOK: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r"\b[0-9]+\.[0-9]+ ?(s|ms|sec|secs|seconds)\b").ok());
 
-/// A call of a tool that has ended.
-#[derive(Debug, Clone, Copy)]
-pub struct FinishedCall<'a> {
-    pub tool: &'a str,
-    /// As it was sent.
-    pub input: &'a str,
-    pub result: &'a str,
-    pub elapsed: Duration,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RepetitionVerdict {
-    Fine,
-    /// A message for the agent, once for each repetition.
-    Tell(String),
-    /// The session is stuck; a sentence for people.
-    End(String),
-}
-
 #[derive(Debug, Clone, Copy)]
 struct SeenCall {
     fingerprint: u64,
@@ -63,8 +45,8 @@ pub struct RepetitionDetector {
     has_told: bool,
 }
 
-impl RepetitionDetector {
-    pub fn observe(&mut self, call: FinishedCall<'_>) -> RepetitionVerdict {
+impl CallWatch for RepetitionDetector {
+    fn observe(&mut self, call: FinishedCall<'_>) -> RepetitionVerdict {
         let result = normalised(call.result);
         let result = TOOK.as_ref().map_or(result.as_str().into(), |took| took.replace_all(&result, ""));
         let text = format!("{}\n{}\n{result}", call.tool, call.input.trim());
@@ -86,7 +68,9 @@ impl RepetitionDetector {
             false => RepetitionVerdict::Tell(message(call.tool, round)),
         }
     }
+}
 
+impl RepetitionDetector {
     /// The number of calls that take turns, and how many quick repetitions their rounds are worth, the first round not counted.
     fn repetitions(&self) -> (usize, u32) {
         let rounds = (1..=LONGEST_ROUND).map(|round| (round, self.repetitions_of(round)));
@@ -130,7 +114,9 @@ fn ending(tool: &str, round: usize) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{FinishedCall, RepetitionDetector, RepetitionVerdict};
+    use autonoe_core::call_watch::{CallWatch as _, FinishedCall, RepetitionVerdict};
+
+    use super::RepetitionDetector;
 
     fn call<'a>(input: &'a str, result: &'a str, seconds: u64) -> FinishedCall<'a> {
         FinishedCall { tool: "Bash", input, result, elapsed: Duration::from_secs(seconds) }

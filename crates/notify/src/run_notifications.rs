@@ -176,6 +176,7 @@ impl RunNotifications {
             | RunEvent::Retrying { .. }
             | RunEvent::Outage { .. }
             | RunEvent::Waiting { reason: WaitReason::Service, .. }
+            | RunEvent::RepetitionNoticed { .. }
             | RunEvent::Notice { .. }
             | RunEvent::Warning { .. } => {}
         }

@@ -135,6 +135,7 @@ impl TelemetrySink {
             | RunEvent::StepEnded { .. }
             | RunEvent::Escalated { .. }
             | RunEvent::Notice { .. }
+            | RunEvent::RepetitionNoticed { .. }
             | RunEvent::Waiting { .. } => {}
             RunEvent::Warning { message } => self.event(span, "autonoe.trouble", message, Vec::new()),
         }
@@ -347,6 +348,7 @@ impl TelemetrySink {
             }
             SessionEnd::Completed
             | SessionEnd::MaxTurns
+            | SessionEnd::Stuck { .. }
             | SessionEnd::BudgetExceeded { .. }
             | SessionEnd::DurationExceeded { .. }
             | SessionEnd::Interrupted => None,

@@ -262,6 +262,8 @@ impl Plan for StepPlan {
         // to do with the conversation.
         self.conversation_lost = match &finished.outcome {
             SessionEnd::ExecutionError { fault } => !fault.is_outage(),
+            // It would continue to repeat itself.
+            SessionEnd::Stuck { .. } => true,
             _ => false,
         };
         match &finished.outcome {
@@ -273,6 +275,7 @@ impl Plan for StepPlan {
             }
             // The loop handles these; the step runs again.
             SessionEnd::ExecutionError { .. }
+            | SessionEnd::Stuck { .. }
             | SessionEnd::BudgetExceeded { .. }
             | SessionEnd::DurationExceeded { .. }
             | SessionEnd::QuotaExceeded { .. }

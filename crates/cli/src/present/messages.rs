@@ -211,6 +211,12 @@ pub fn user_message(text: &str) -> String {
     format!("[MESSAGE] {}", cut(text.trim(), MAX_USER_MESSAGE))
 }
 
+/// The agent repeats itself. What follows the first sentence is advice for the agent.
+pub fn repetition(message: &str) -> String {
+    let first = message.split_once(". ").map_or(message, |(first, _)| first);
+    format!("[STUCK] {first}. The agent gets a message.")
+}
+
 /// Characters of a step's message that are shown.
 const MAX_STEP_MESSAGE: usize = 300;
 

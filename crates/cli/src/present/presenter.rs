@@ -165,6 +165,9 @@ impl Presenter {
                 };
                 let (cost, duration) = (cost(*cost_usd), format_duration(*duration));
                 self.info(&format!("Session {number}:{ended} cost={cost}, duration={duration}"));
+                if let SessionEnd::Stuck { reason } = outcome {
+                    self.print(MessageLevel::Setback, &format!("[STUCK] {reason}"));
+                }
             }
             RunEvent::StatusChanged(change) => {
                 let level = match change.new {
@@ -175,6 +178,9 @@ impl Presenter {
                 self.print(level, &messages::status_line(change));
             }
             RunEvent::UserMessage { text } => self.info(&messages::user_message(text)),
+            RunEvent::RepetitionNoticed { message } => {
+                self.print(MessageLevel::Setback, &messages::repetition(message));
+            }
             RunEvent::Checked { deliverable, check, purpose, passed, message } => {
                 let (level, line) =
                     messages::checked(deliverable.as_deref(), check, *purpose, *passed, message);
@@ -309,6 +315,7 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
         | RunEvent::BackendChanged { .. }
         | RunEvent::StatusChanged(_)
         | RunEvent::UserMessage { .. }
+        | RunEvent::RepetitionNoticed { .. }
         | RunEvent::Landing { .. }
         | RunEvent::Checked { .. }
         | RunEvent::Disputed { .. }

@@ -10,7 +10,7 @@ use autonoe_report::{cost, one_line};
 use autonoe_store::journal::history::EventRow;
 use jiff::Timestamp;
 
-use super::messages::{checked, cut, status_line, tool_line, user_message};
+use super::messages::{checked, cut, repetition, status_line, tool_line, user_message};
 use super::time::time_of_day;
 
 /// Lines of a result that are shown, and characters of each.
@@ -96,6 +96,9 @@ impl TranscriptEntry {
             }
             Event::Agent(AgentEvent::UserMessage { text }) | Event::Run(RunEvent::UserMessage { text }) => {
                 entry(user_message(&text), Vec::new(), false)
+            }
+            Event::Run(RunEvent::RepetitionNoticed { message }) => {
+                entry(repetition(&message), Vec::new(), true)
             }
             Event::Agent(AgentEvent::End { outcome }) => Some(Self {
                 title: format!("[END] {}", outcome.name()),

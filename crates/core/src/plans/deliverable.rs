@@ -102,7 +102,7 @@ impl DeliverablePlan {
         let before = std::mem::replace(&mut self.reviewed, reviewed);
         let left = match outcome {
             _ if reviewed > before => Some(MAX_REVIEWS),
-            SessionEnd::Completed | SessionEnd::MaxTurns => {
+            SessionEnd::Completed | SessionEnd::MaxTurns | SessionEnd::Stuck { .. } => {
                 self.reviews_left.map(|left| left.saturating_sub(1))
             }
             SessionEnd::ExecutionError { .. }

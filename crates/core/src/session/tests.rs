@@ -1,10 +1,11 @@
 //! One session, against seed 000's table of error responses and its lifecycle.
 
 use crate::agent::{Instruction, SessionSpec};
+use crate::call_watch::{CallWatch, FinishedCall, NoCallWatch, RepetitionVerdict};
 use crate::clock::Clock;
 use crate::event::{AgentEvent, Usage};
 use crate::fault::Fault;
-use crate::gate::ToolCall;
+use crate::gate::{GateRuling, ToolCall};
 use crate::instruction::Phase;
 use crate::money::Usd;
 use crate::outcome::SessionEnd;
@@ -17,6 +18,14 @@ use crate::testing::script::{AgentScript, cannot_open, out_of_quota, permanent, 
 use crate::testing::{LogEntry, START, World, seconds, timestamp};
 
 async fn run_session(world: &World, allowance: Allowance) -> Result<Iteration, Fault> {
+    run_watched(world, allowance, &|| Box::new(NoCallWatch)).await
+}
+
+async fn run_watched(
+    world: &World,
+    allowance: Allowance,
+    call_watch: &(dyn Fn() -> Box<dyn CallWatch> + Send + Sync),
+) -> Result<Iteration, Fault> {
     let sinks = Sinks::default();
     let session = Session {
         backend: world,
@@ -27,6 +36,7 @@ async fn run_session(world: &World, allowance: Allowance) -> Result<Iteration, F
         interrupt: &world.interrupt,
         halt: &world.halt,
         allowance,
+        call_watch,
     };
     let spec = SessionSpec {
         history: None,
@@ -189,4 +199,39 @@ async fn the_silence_limit_is_longer_while_a_tool_runs() {
     let world = World::new().sessions([session().emits(AgentEvent::ToolCall(call)).hangs()]);
     let finished = run_session(&world, Allowance::default()).await.expect("the journal works");
     assert_eq!(finished.duration, MAX_SILENCE_IN_TOOL);
+}
+
+/// Tells after the second call and ends after the third one, whatever they are.
+struct ThirdCall(u32);
+
+impl CallWatch for ThirdCall {
+    fn observe(&mut self, call: FinishedCall<'_>) -> RepetitionVerdict {
+        assert_eq!((call.tool, call.input), ("Bash", r#"{"command":"ls"}"#));
+        self.0 += 1;
+        match self.0 {
+            2 => RepetitionVerdict::Tell("Try something else.".to_owned()),
+            3 => RepetitionVerdict::End(format!("{} took {:?}.", call.result, call.elapsed)),
+            _ => RepetitionVerdict::Fine,
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_repeats_itself_is_told_and_then_its_session_ends_as_stuck() {
+    let mut script = session();
+    for id in ["1", "2", "3", "4"] {
+        let (id, name) = (id.to_owned(), "Bash".to_owned());
+        let input = serde_json::json!({ "command": "ls" });
+        script = script
+            .emits(AgentEvent::ToolCall(ToolCall { id: id.clone(), name: name.clone(), input }))
+            .takes(seconds(5))
+            .emits(AgentEvent::tool_result(id, name, "The call", false, GateRuling::Allowed));
+    }
+    let world = World::new().sessions([script.hangs()]);
+    let finished = run_watched(&world, Allowance::default(), &|| Box::new(ThirdCall(0))).await;
+    let finished = finished.expect("the journal works");
+    assert_eq!(finished.outcome, SessionEnd::Stuck { reason: "The call took 5s.".to_owned() });
+    assert_eq!(finished.output.commands, ["ls", "ls", "ls"]);
+    assert_eq!(finished.output.in_commands, seconds(15));
+    assert!(finished.counts(), "it is a session like any other");
 }

@@ -164,6 +164,7 @@ fn restore(db: &Connection, run: i64) -> Result<RunState> {
             Some(
                 SessionEnd::Completed
                 | SessionEnd::MaxTurns
+                | SessionEnd::Stuck { .. }
                 | SessionEnd::BudgetExceeded { .. }
                 | SessionEnd::DurationExceeded { .. },
             ) => {

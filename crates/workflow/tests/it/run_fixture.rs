@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
 use autonoe_core::backend_chain::{BackendChain, ChainEntry, PhaseModels};
+use autonoe_core::call_watch::NoCallWatch;
 use autonoe_core::clock::Clock;
 use autonoe_core::event::{AgentEvent, Event, RunEvent, Usage};
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -293,6 +294,7 @@ impl RunFixture {
             },
             span: SpanContext::run(1, TraceId(1)),
             resume: None,
+            call_watch: &|| Box::new(NoCallWatch),
         };
         let report = runner.run(RunState { sessions, ..RunState::default() }).await;
         let result = started.stop(&report.outcome);
