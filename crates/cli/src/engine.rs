@@ -26,13 +26,15 @@ use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
-use autonoe_core::plan::{Plan, StatusReader as _};
+use autonoe_core::plan::{Plan, StatusReader};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_core::steering::Steering;
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteFailure;
+use autonoe_harness::failed_checks::FailedChecks;
+use autonoe_harness::recovering_plan::{RecoveringPlan, RecoverySetup};
 use autonoe_harness::repetition::RepetitionDetector;
 use autonoe_policy::{HookGate, gates_for};
 use autonoe_report::escape_controls;
@@ -219,7 +221,9 @@ impl Screen {
         let notifier = RunNotifier::start(&project, begun.run, run.notify, &run.secrets, &self.console);
         let notifications = notifier.as_ref().map(RunNotifier::sink);
         *self.notifier() = notifier;
+        let failed_checks = Arc::new(FailedChecks::default());
         let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
+        let other_sinks = other_sinks.chain([Arc::clone(&failed_checks) as Arc<dyn Sink>]);
         let sinks = self.sinks(&project, begun.run, other_sinks, &builders, announcer);
         locked.record_run(begun.run)?;
         let status = match locked.has_project_lock() {
@@ -297,6 +301,7 @@ impl Screen {
         }
         checkouts.remember_ignore_files().await?;
         let first = job.first_phase();
+        let recovery_status = job.has_deliverables().then(|| Arc::clone(&status) as Arc<dyn StatusReader>);
         let context = PlanContext {
             project: &project,
             work_root: &run.work_root,
@@ -354,8 +359,17 @@ impl Screen {
             }
             None => plan.plan(),
         };
+        let on_recovery = |event: &RunEvent| sinks.emit(&span, event);
+        let recovery = RecoverySetup {
+            root: run.work_root.clone(),
+            memory: Arc::clone(&journal) as _,
+            status: recovery_status,
+            failed_checks,
+            on_event: &on_recovery,
+        };
+        let mut recovering_plan = RecoveringPlan::resume(session_plan, recovery).await?;
         let runner = Runner {
-            plan: session_plan,
+            plan: &mut recovering_plan,
             backend_chain: BackendChain::new(first, entries.collect())
                 .reviewed_by(verifier.as_ref().map(chain_entry)),
             gates: &|phase, session| {

@@ -73,10 +73,11 @@ impl<'a> BackendChain<'a> {
     }
 }
 
-/// True if the outcome is caused by one backend: its quota, its login, its failures.
+/// True if the outcome is caused by one backend: its quota, its login, its failures, being stuck.
 fn is_backend_specific(outcome: &RunOutcome) -> bool {
     match outcome {
-        RunOutcome::QuotaExceeded { .. } | RunOutcome::Outage { .. } => true,
+        // Another agent may find what this one does not.
+        RunOutcome::QuotaExceeded { .. } | RunOutcome::Outage { .. } | RunOutcome::Stuck { .. } => true,
         RunOutcome::Failed { fault } | RunOutcome::MaxRetriesExceeded { fault, .. } => match fault.layer {
             FaultLayer::Config | FaultLayer::Model | FaultLayer::Agent => true,
             FaultLayer::Store

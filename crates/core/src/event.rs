@@ -268,6 +268,22 @@ pub enum RunEvent {
         /// `None` after the last step.
         next: Option<String>,
     },
+    /// A session that ended by itself was scored.
+    Progress {
+        /// Of the session.
+        number: u32,
+        /// From 0.0 to 1.0.
+        score: f64,
+        verdict: ProgressVerdict,
+    },
+    /// The run is stuck, and the next session tries something else.
+    Remedy {
+        name: String,
+        /// Sessions without progress in a row.
+        idle_sessions: u32,
+        /// What the next instruction says in addition.
+        prompt: String,
+    },
     /// A declarative agent escalates.
     Escalated {
         /// The step that is stuck.
@@ -329,6 +345,27 @@ pub enum WaitReason {
     Quota,
     /// An unavailable model service.
     Service,
+}
+
+/// Whether a session brought the work forward.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ProgressVerdict {
+    Progressed,
+    Idle,
+    /// It ran something that takes long, which is neither.
+    Waited,
+}
+
+impl ProgressVerdict {
+    /// As in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Progressed => "progressed",
+            Self::Idle => "idle",
+            Self::Waited => "waited",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -142,6 +142,9 @@ pub enum RunOutcome {
     Stuck {
         /// Consecutive sessions without progress.
         idle_sessions: u32,
+        /// Names of the remedies that were tried, in order.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tried: Vec<String>,
     },
     /// Everything achievable has passed, but some of it is only claimed and the user accepts only verified
     /// deliverables.
@@ -508,7 +511,7 @@ mod tests {
             (RunOutcome::QuotaExceeded { message: String::new(), resets_at: None }, 5),
             (RunOutcome::MaxRetriesExceeded { limit: 3, fault: fault(FaultLayer::Model) }, 6),
             (RunOutcome::Outage { limit: second, fault: fault(FaultLayer::Model) }, 6),
-            (RunOutcome::Stuck { idle_sessions: 10 }, 7),
+            (RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() }, 7),
             (RunOutcome::Unverified { claimed: vec!["A".into()] }, 7),
             (RunOutcome::Interrupted, 130),
         ];

@@ -158,6 +158,15 @@ pub enum PlanVerdict {
     Progressed,
     /// The session made no progress; continue.
     Idle,
+    /// No progress, but the next session tries a remedy. Does not count as idle: remedies have a limit of their own.
+    Recovering,
+    /// No progress, and nothing is left to try.
+    Stuck {
+        /// Consecutive sessions without progress.
+        idle_sessions: u32,
+        /// Names of the remedies, in order.
+        tried: Vec<String>,
+    },
     Done(RunOutcome),
     /// The session ended, but its result is unusable.
     Failed(Fault),
@@ -201,6 +210,12 @@ pub trait PlanMemory: Send + Sync {
 
     /// Replaces the saved state; durable when it returns.
     async fn save(&self, state: &serde_json::Value) -> Result<(), Fault>;
+
+    /// The state of the recovery saved last in this run.
+    async fn recovery(&self) -> Result<Option<serde_json::Value>, Fault>;
+
+    /// Replaces the saved state of the recovery; durable when it returns.
+    async fn save_recovery(&self, state: &serde_json::Value) -> Result<(), Fault>;
 
     /// Records something that happened between sessions.
     async fn record_event(&self, event: &RunEvent) -> Result<(), Fault>;

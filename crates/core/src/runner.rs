@@ -294,7 +294,14 @@ impl Runner<'_> {
             (SessionEnd::QuotaExceeded { .. }, _) => None,
             (SessionEnd::ExecutionError { fault }, _) => Some(fault.clone()),
             (_, PlanVerdict::Failed(fault)) => Some(fault.clone()),
-            (_, PlanVerdict::Progressed | PlanVerdict::Idle | PlanVerdict::Done(_)) => None,
+            (
+                _,
+                PlanVerdict::Progressed
+                | PlanVerdict::Idle
+                | PlanVerdict::Recovering
+                | PlanVerdict::Stuck { .. }
+                | PlanVerdict::Done(_),
+            ) => None,
         };
         Ok(Assessment { verdict, fault })
     }
@@ -329,6 +336,7 @@ impl Runner<'_> {
         state.quota_waits = 0;
         state.idle = match assessment.verdict {
             PlanVerdict::Idle => state.idle + 1,
+            PlanVerdict::Recovering | PlanVerdict::Stuck { .. } => state.idle,
             PlanVerdict::Progressed | PlanVerdict::Done(_) | PlanVerdict::Failed(_) => 0,
         };
         Ok(())
@@ -374,7 +382,7 @@ impl Runner<'_> {
         before: &ChainEntry<'_>,
         outcome: &RunOutcome,
     ) -> Result<(), Fault> {
-        (state.errors, state.quota, state.quota_waits) = (0, None, 0);
+        (state.errors, state.idle, state.quota, state.quota_waits) = (0, 0, None, 0);
         self.outage_over(state).await?;
         let after = self.backend_chain.current();
         let event = RunEvent::BackendChanged {
@@ -426,7 +434,11 @@ impl Runner<'_> {
                 fault: fault.clone(),
             });
         }
-        (state.idle >= MAX_IDLE_SESSIONS).then_some(RunOutcome::Stuck { idle_sessions: state.idle })
+        if let PlanVerdict::Stuck { idle_sessions, tried } = &assessment.verdict {
+            return Some(RunOutcome::Stuck { idle_sessions: *idle_sessions, tried: tried.clone() });
+        }
+        (state.idle >= MAX_IDLE_SESSIONS)
+            .then(|| RunOutcome::Stuck { idle_sessions: state.idle, tried: Vec::new() })
     }
 
     fn limit_or_interrupt(&self, state: &RunState, start: Duration) -> Option<RunOutcome> {

@@ -6,9 +6,11 @@
 
 pub mod alerts;
 pub mod control;
+pub mod failed_checks;
 pub mod handle;
 mod process;
 pub mod progress;
+pub mod recovering_plan;
 pub mod recovery;
 pub mod repetition;
 pub mod roadmap;

@@ -12,6 +12,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use autonoe_core::event::ProgressVerdict;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 
@@ -97,15 +98,6 @@ pub struct SessionTrace {
     pub duration: Duration,
     /// Of this, the time in which commands ran.
     pub in_commands: Duration,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ProgressVerdict {
-    Progressed,
-    Idle,
-    /// It ran something that takes long, which is neither.
-    Waited,
 }
 
 /// What corrected the score.

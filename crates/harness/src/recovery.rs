@@ -10,11 +10,12 @@ mod nudge;
 mod person;
 mod strategy;
 
+use autonoe_core::event::ProgressVerdict;
 use autonoe_core::money::Usd;
 use serde::{Deserialize, Serialize};
 
-use crate::progress::ProgressVerdict;
 use crate::roadmap::Task;
+use escalation::ESCALATION;
 
 pub use escalation::{ModelEscalator, Rung};
 pub use exploration::{BranchExplorer, BranchOutcome, Exploration, ExplorationBranch};
@@ -73,6 +74,13 @@ impl RecoveryState {
     /// The remedy that is being tried; `None` if the task is not recovering.
     pub fn current(&self) -> Option<&AppliedRemedy> {
         self.applied.last().filter(|remedy| remedy.outcome == RemedyOutcome::Open)
+    }
+
+    /// Names of the remedies that were tried since the last one that worked, in order.
+    pub fn tried(&self) -> impl Iterator<Item = &str> {
+        let failed = self.applied.iter().rev().take_while(|remedy| remedy.outcome != RemedyOutcome::Worked);
+        let names = failed.filter(|remedy| !remedy.result.needs_human).map(|remedy| remedy.name.as_str());
+        names.collect::<Vec<_>>().into_iter().rev()
     }
 
     pub fn sessions_used(&self) -> u32 {
@@ -165,6 +173,14 @@ impl Recovery {
                 RemedyStep::Failed
             }
         }
+    }
+
+    /// Another backend has taken over: everything may be tried again, within the same budget.
+    pub fn escalated(&mut self) {
+        let (name, result) = (ESCALATION.to_owned(), RecoveryResult { success: true, ..Default::default() });
+        let outcome = RemedyOutcome::Failed;
+        self.state.applied.push(AppliedRemedy { name, result, sessions: 0, used: 0, outcome });
+        self.state.since = self.state.applied.len();
     }
 
     /// A person has taken care of it: everything may be tried again, with a new budget.

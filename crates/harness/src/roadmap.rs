@@ -135,6 +135,30 @@ pub struct Task {
 }
 
 impl Task {
+    /// What a session of another plan is to do, for the remedies.
+    pub(crate) fn of_session(id: &str, goal: String, success_criteria: Option<String>) -> Self {
+        let TaskDefaults { timeout, max_retries, cwd, max_iterations, stuck_after } = TaskDefaults::default();
+        Self {
+            id: TaskId::new(id),
+            line: 0,
+            done: false,
+            description: goal.clone(),
+            goal,
+            phase: None,
+            depends: Vec::new(),
+            timeout,
+            success_criteria,
+            cwd,
+            cli: Vec::new(),
+            model: None,
+            max_retries,
+            max_iterations,
+            stuck_after,
+            checks: Vec::new(),
+            issue: None,
+        }
+    }
+
     pub fn attempts(&self) -> u32 {
         self.max_retries.max(1)
     }

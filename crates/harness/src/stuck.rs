@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
+use autonoe_core::event::ProgressVerdict;
 use serde::{Deserialize, Serialize};
-
-use crate::progress::ProgressVerdict;
 
 /// Sessions without progress before the warning.
 pub const WARNING_AFTER: u32 = 2;
@@ -125,7 +124,7 @@ fn snippet(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{StuckDetector, StuckState};
-    use crate::progress::ProgressVerdict;
+    use autonoe_core::event::ProgressVerdict;
 
     #[test]
     fn two_sessions_are_a_warning_and_three_are_stuck() {

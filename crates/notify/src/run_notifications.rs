@@ -177,6 +177,8 @@ impl RunNotifications {
             | RunEvent::Outage { .. }
             | RunEvent::Waiting { reason: WaitReason::Service, .. }
             | RunEvent::RepetitionNoticed { .. }
+            | RunEvent::Progress { .. }
+            | RunEvent::Remedy { .. }
             | RunEvent::Notice { .. }
             | RunEvent::Warning { .. } => {}
         }

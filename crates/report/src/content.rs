@@ -15,6 +15,7 @@ use crate::document::{Document, ReportBlock, ReportLine, Tone, badge, code, para
 use crate::ending::{Ending, EndingKind};
 use crate::facts::{RunFacts, StepResult, StepRow, journal_time, utc_time};
 use crate::sanitize::sanitize;
+use crate::sparkline::sparkline;
 use crate::wording::{assurance, cost};
 
 pub fn document(
@@ -32,7 +33,10 @@ pub fn document(
         None => deliverables(facts),
     });
     blocks.push(section("Backends", vec![backends(&facts.sessions)]));
-    blocks.push(section("Sessions", vec![sessions(&facts.sessions)]));
+    let progress = (!facts.scores.is_empty())
+        .then(|| paragraph(format!("Progress of each: {}", sparkline(&facts.scores))));
+    let session_blocks = progress.into_iter().chain([sessions(&facts.sessions)]).collect();
+    blocks.push(section("Sessions", session_blocks));
     blocks.extend(denied(&facts.denied));
     blocks.push(section("Changes", changes(facts, changed)));
     let version = env!("CARGO_PKG_VERSION");

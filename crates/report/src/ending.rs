@@ -80,9 +80,9 @@ fn parts(
                 Some(text("Run again once it is back. --max-outage sets how long a run waits; --fallback names other agents to try."))
             }),
         ),
-        RunOutcome::Stuck { idle_sessions } => (
+        RunOutcome::Stuck { idle_sessions, tried } => (
             EndingKind::Failure,
-            format!("Stuck: {idle_sessions} sessions in a row made no progress."),
+            format!("Stuck: {idle_sessions} sessions in a row made no progress.{}", tried_words(tried)),
             Some(text(
                 "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
             )),
@@ -101,6 +101,14 @@ fn parts(
             Some(text("`autonoe status` shows what was reviewed. Run again to review the rest, or choose another agent with --verifier.")),
         ),
         RunOutcome::Failed { fault } => (EndingKind::Failure, fault.message.clone(), fault.hint.clone()),
+    }
+}
+
+/// Empty if nothing was tried.
+fn tried_words(tried: &[String]) -> String {
+    match tried.is_empty() {
+        true => String::new(),
+        false => format!(" Tried: {}.", tried.join(", ")),
     }
 }
 

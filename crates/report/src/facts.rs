@@ -28,6 +28,8 @@ pub struct RunFacts {
     pub is_in_progress: bool,
     /// In chronological order.
     pub sessions: Vec<SessionRow>,
+    /// Of its sessions, in chronological order.
+    pub(crate) scores: Vec<f64>,
     /// Tool calls that a gate denied, in chronological order.
     pub denied: Vec<DeniedCall>,
     /// The last commits before and after the run.
@@ -110,6 +112,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         is_last,
         is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::status(project) != LockStatus::Free,
         sessions: history.sessions_of(run.id)?,
+        scores: history.scores(run.id)?,
         denied: history.denied_calls(run.id)?,
         commits: history.commits(run.id)?,
         checks: project_checks(project, &book)?,

@@ -15,6 +15,7 @@ mod hook_files;
 mod html;
 mod markdown;
 mod sanitize;
+mod sparkline;
 mod wording;
 
 pub use changes::ChangesUnavailable;
@@ -27,4 +28,5 @@ pub use hook_files::describe_hook_files;
 pub use html::html;
 pub use markdown::markdown;
 pub use sanitize::{escape_controls, escape_json, one_line};
+pub use sparkline::sparkline;
 pub use wording::{assurance, cost};

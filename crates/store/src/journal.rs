@@ -242,6 +242,23 @@ impl PlanMemory for SqliteJournal {
         Ok(())
     }
 
+    async fn recovery(&self) -> Result<Option<serde_json::Value>, Fault> {
+        let run = self.run;
+        let state = self.writer.run(move |db| records::recovery_state(db, run)).await?;
+        Ok(state.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    async fn save_recovery(&self, state: &serde_json::Value) -> Result<(), Fault> {
+        let run = self.run;
+        let mut state = state.clone();
+        self.redactor.value(&mut state);
+        let state = state.to_string();
+        self.point(JournalPoint::PlanMoving);
+        self.writer.run(move |db| records::save_recovery_state(db, run, &state)).await?;
+        self.point(JournalPoint::PlanMoved);
+        Ok(())
+    }
+
     async fn record_event(&self, event: &RunEvent) -> Result<(), Fault> {
         self.event(0, &event.into()).await
     }

@@ -136,6 +136,8 @@ impl TelemetrySink {
             | RunEvent::Escalated { .. }
             | RunEvent::Notice { .. }
             | RunEvent::RepetitionNoticed { .. }
+            | RunEvent::Progress { .. }
+            | RunEvent::Remedy { .. }
             | RunEvent::Waiting { .. } => {}
             RunEvent::Warning { message } => self.event(span, "autonoe.trouble", message, Vec::new()),
         }

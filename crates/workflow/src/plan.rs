@@ -243,7 +243,10 @@ impl Plan for StepPlan {
             self.judge(&unjudged).await?;
         }
         match self.verdict() {
-            PlanVerdict::Progressed | PlanVerdict::Idle => {}
+            PlanVerdict::Progressed
+            | PlanVerdict::Idle
+            | PlanVerdict::Recovering
+            | PlanVerdict::Stuck { .. } => {}
             PlanVerdict::Done(outcome) => return Ok(NextAction::Done(outcome)),
             PlanVerdict::Failed(fault) => return Err(fault),
         }

@@ -29,7 +29,11 @@ impl Plan for LandingPlan<'_> {
         match verdict {
             // Everything was checked once more.
             PlanVerdict::Done(_) => self.site.confirmed(),
-            PlanVerdict::Progressed | PlanVerdict::Idle | PlanVerdict::Failed(_) => {
+            PlanVerdict::Progressed
+            | PlanVerdict::Idle
+            | PlanVerdict::Recovering
+            | PlanVerdict::Stuck { .. }
+            | PlanVerdict::Failed(_) => {
                 if self.site.must_confirm(self.inner.report().tally()) {
                     self.inner.confirm_passed().await?;
                     self.site.confirmed();

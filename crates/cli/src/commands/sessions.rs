@@ -1,6 +1,6 @@
 //! `autonoe sessions`
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 use autonoe_agents::replay::{Cassette, RecordedEvent, RecordedSession};
@@ -9,7 +9,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
-use autonoe_report::cost;
+use autonoe_report::{cost, sparkline};
 use autonoe_store::journal::history::{EventRow, History, SessionRow};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCandidates;
@@ -92,13 +92,17 @@ enum SessionsCommand {
 pub fn cmd_sessions(args: &SessionsArgs, environment: &Environment) -> Result<u8, Fault> {
     match &args.command {
         SessionsCommand::List { project, limit, deliverable, errors, json } => {
-            let sessions = match History::open(&environment.project(project)?.journal_file())? {
-                Some(history) => listed(&history, deliverable.as_deref(), *errors, *limit)?,
+            let history = History::open(&environment.project(project)?.journal_file())?;
+            let sessions = match &history {
+                Some(history) => listed(history, deliverable.as_deref(), *errors, *limit)?,
                 None => Vec::new(),
             };
             match json {
                 true => present::print_json(&format!("{:#}\n", json!(sessions))),
-                false => present::print(&table(&sessions)),
+                false => {
+                    let progress = history.map(|history| progress(&history, &sessions)).transpose()?;
+                    present::print(&format!("{}{}", table(&sessions), progress.unwrap_or_default()));
+                }
             }
         }
         SessionsCommand::Show { session, project, errors, json } => {
@@ -165,6 +169,19 @@ fn table(sessions: &[SessionRow]) -> String {
     });
     let header = ["SESSION", "STARTED", "INSTRUCTION", "MODEL", "OUTCOME", "DURATION", "COST"];
     present::table(header, rows, &[])
+}
+
+/// A line for each run that is listed: the scores of its sessions.
+fn progress(history: &History, sessions: &[SessionRow]) -> Result<String, Fault> {
+    let runs: BTreeSet<i64> = sessions.iter().map(|row| row.run).collect();
+    let mut text = String::new();
+    for run in runs.into_iter().rev() {
+        let scores = history.scores(run)?;
+        if !scores.is_empty() {
+            text.push_str(&format!("Progress of run {run}: {}\n", sparkline(&scores)));
+        }
+    }
+    Ok(text)
 }
 
 fn listed(

@@ -203,6 +203,19 @@ impl Presenter {
                 let (level, line) = messages::step_ended(step, *passed, message, next.as_deref());
                 self.print(level, &line);
             }
+            RunEvent::Progress { number, score, verdict } => {
+                if matches!(self.verbosity, Verbosity::Verbose | Verbosity::Debug) {
+                    let verdict = verdict.name();
+                    self.line(
+                        MessageLevel::Debug,
+                        &format!("[PROGRESS] Session {number}: score {score:.2}, {verdict}"),
+                    );
+                }
+            }
+            RunEvent::Remedy { name, idle_sessions, .. } => self.line(
+                MessageLevel::Warning,
+                &format!("[STUCK] {idle_sessions} sessions in a row made no progress; trying: {name}"),
+            ),
             RunEvent::Escalated { step, to, message } => {
                 self.line(MessageLevel::Warning, &format!("Step {step} escalates to {to}: {message}"));
             }
@@ -316,6 +329,8 @@ fn run_activity(state: &mut ActivityState, event: &RunEvent) {
         | RunEvent::StatusChanged(_)
         | RunEvent::UserMessage { .. }
         | RunEvent::RepetitionNoticed { .. }
+        | RunEvent::Progress { .. }
+        | RunEvent::Remedy { .. }
         | RunEvent::Landing { .. }
         | RunEvent::Checked { .. }
         | RunEvent::Disputed { .. }

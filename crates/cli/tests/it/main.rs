@@ -68,6 +68,7 @@ mod tls;
 mod tutorial;
 mod unread_output;
 mod unseen_commits;
+mod unstuck;
 mod vendors;
 mod webhook_receiver;
 mod workspace_attacks;

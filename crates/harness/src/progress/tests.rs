@@ -3,9 +3,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use autonoe_core::event::ProgressVerdict;
+
 use super::{
-    FailedCheck, Observation, ProgressDetector, ProgressSignal, ProgressVerdict, SessionTrace, TreeSnapshot,
-    normalised,
+    FailedCheck, Observation, ProgressDetector, ProgressSignal, SessionTrace, TreeSnapshot, normalised,
 };
 
 fn session(output: &str) -> SessionTrace {

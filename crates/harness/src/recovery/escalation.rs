@@ -26,12 +26,14 @@ impl fmt::Display for Rung {
     }
 }
 
+pub(super) const ESCALATION: &str = "escalation";
+
 pub struct ModelEscalator;
 
 #[async_trait]
 impl RecoveryStrategy for ModelEscalator {
     fn name(&self) -> &'static str {
-        "escalation"
+        ESCALATION
     }
 
     fn sessions(&self) -> u32 {

@@ -1,11 +1,12 @@
 use async_trait::async_trait;
+use autonoe_core::event::ProgressVerdict;
 use autonoe_core::money::Usd;
 
 use super::{
     BranchOutcome, LoopContext, NoRewriter, Recovery, RecoveryBudget, RecoveryResult, RecoveryState,
     RemedyStep, RewriteRequest, Rewriter, Rung,
 };
-use crate::progress::{FailedCheck, ProgressVerdict};
+use crate::progress::FailedCheck;
 use crate::roadmap::{Roadmap, Task};
 
 fn task() -> Task {

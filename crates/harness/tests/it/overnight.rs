@@ -6,10 +6,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use autonoe_core::event::ProgressVerdict;
 use autonoe_core::money::Usd;
 use autonoe_harness::alerts::{Alert, AlertManager, AlertType, OnCritical};
 use autonoe_harness::control::HarnessDirectory;
-use autonoe_harness::progress::{ProgressDetector, ProgressVerdict, SessionTrace};
+use autonoe_harness::progress::{ProgressDetector, SessionTrace};
 use autonoe_harness::recovery::{
     LoopContext, NoRewriter, Recovery, RecoveryBudget, RecoveryState, RemedyStep, Rung,
 };

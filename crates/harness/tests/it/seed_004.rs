@@ -7,13 +7,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use autonoe_core::event::ProgressVerdict;
 use autonoe_core::money::Usd;
 use autonoe_harness::alerts::{Alert, AlertManager, AlertType, OnCritical, RECENT, Severity};
 use autonoe_harness::control::{HarnessDirectory, HarnessStop, LogLevel, LoopStatus, StatusFile};
 use autonoe_harness::handle::{HarnessHandle, HarnessStatus, KILL_TIMEOUT, LOG_TAIL};
-use autonoe_harness::progress::{
-    ProgressDetector, ProgressSignal, ProgressVerdict, SessionTrace, TreeSnapshot, WEIGHTS,
-};
+use autonoe_harness::progress::{ProgressDetector, ProgressSignal, SessionTrace, TreeSnapshot, WEIGHTS};
 use autonoe_harness::recovery::{
     AskPerson, BranchExplorer, LoopContext, ModelEscalator, Mutation, NoRewriter, Nudge, PromptMutator,
     Recovery, RecoveryBudget, RecoveryResult, RecoveryState, RecoveryStrategy, Rung,

@@ -105,7 +105,10 @@ fn every_end_but_an_interrupt_is_notified() {
         (RunOutcome::AllVerified, Some(("done", NotificationLevel::Success))),
         (RunOutcome::ConditionMet { reason: "Done.".into() }, Some(("done", NotificationLevel::Success))),
         (RunOutcome::AllBlocked, Some(("blocked", NotificationLevel::Critical))),
-        (RunOutcome::Stuck { idle_sessions: 10 }, Some(("stuck", NotificationLevel::Critical))),
+        (
+            RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() },
+            Some(("stuck", NotificationLevel::Critical)),
+        ),
         (RunOutcome::Unverified { claimed: vec!["A".into()] }, Some(("stuck", NotificationLevel::Critical))),
         (RunOutcome::Unreviewed, Some(("stuck", NotificationLevel::Critical))),
         (RunOutcome::MaxIterations { limit: 3 }, Some(("limit", NotificationLevel::Warning))),
@@ -241,7 +244,7 @@ fn a_target_is_notified_only_of_what_it_asked_for() {
     let mut fixture = SinkFixture::new();
     fixture.events = [NotificationEvent::Stuck].into();
     show(&fixture.process(1), ended(RunOutcome::AllPassed));
-    show(&fixture.process(2), ended(RunOutcome::Stuck { idle_sessions: 10 }));
+    show(&fixture.process(2), ended(RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() }));
     assert_eq!(fixture.events(), ["stuck"]);
     let delivery = &fixture.outbox.pending().expect("pending")[0];
     let lasts = delivery.expires_at.duration_since(delivery.notification.at);
@@ -257,7 +260,9 @@ fn an_end_that_nobody_recorded_is_caught_up_with_its_own_time() {
     show(&fixture.process(2), ended(RunOutcome::AllPassed));
     let find_end = |run: i64| {
         assert_ne!(run, 2, "its end is recorded");
-        (run == 1).then(|| (at(5), RunReport::without_session(RunOutcome::Stuck { idle_sessions: 10 })))
+        (run == 1).then(|| {
+            (at(5), RunReport::without_session(RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() }))
+        })
     };
     for _ in 0..2 {
         fixture.process(4).catch_up(find_end);

@@ -197,6 +197,18 @@ impl History {
         })
     }
 
+    /// The progress scores of a run's sessions, in order. Empty for runs of older versions.
+    pub fn scores(&self, run: i64) -> std::result::Result<Vec<f64>, Fault> {
+        self.guard(|db| {
+            let mut statement = db.prepare(
+                "SELECT json_extract(body, '$.score') FROM events
+                 WHERE run = ?1 AND session = 0 AND body LIKE '%\"type\":\"progress\"%'
+                   AND json_extract(body, '$.type') = 'progress' ORDER BY id",
+            )?;
+            statement.query_map([run], |row| row.get(0))?.collect()
+        })
+    }
+
     /// Events outside of any session, such as checks, in order.
     pub fn between_sessions(&self, run: i64) -> std::result::Result<Vec<EventRow>, Fault> {
         self.guard(|db| events(db, run, 0))

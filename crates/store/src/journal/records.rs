@@ -324,6 +324,18 @@ pub(super) fn save_plan_state(db: &Connection, RunId(run): RunId, state: &str) -
     .map(drop)
 }
 
+pub(super) fn recovery_state(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {
+    db.query_row("SELECT state FROM recoveries WHERE run = ?1", [run], |row| row.get(0)).optional()
+}
+
+pub(super) fn save_recovery_state(db: &Connection, RunId(run): RunId, state: &str) -> Result<()> {
+    db.execute(
+        "INSERT INTO recoveries (run, state) VALUES (?1, ?2) ON CONFLICT (run) DO UPDATE SET state = excluded.state",
+        params![run, state],
+    )
+    .map(drop)
+}
+
 /// The latest finished session of a step, as far as a plan needs it.
 pub(super) fn last_session(db: &Connection, RunId(run): RunId) -> Result<Option<Iteration>> {
     let row: Option<(u32, String, String, f64, String)> = db

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Result};
 
 /// Entry `n` migrates version `n` to version `n + 1`. Never edit, only append.
-const MIGRATIONS: [&str; 6] = [
+const MIGRATIONS: [&str; 7] = [
     "
     CREATE TABLE runs (
         id INTEGER PRIMARY KEY,
@@ -128,6 +128,13 @@ const MIGRATIONS: [&str; 6] = [
     // Hash of the SPEC.md of a run; NULL for declarative agents, and for runs of older versions.
     "
     ALTER TABLE runs ADD COLUMN spec TEXT;
+",
+    // The scores and remedies of a run, beside the state of its plan.
+    "
+    CREATE TABLE recoveries (
+        run INTEGER PRIMARY KEY REFERENCES runs,
+        state TEXT NOT NULL
+    );
 ",
 ];
 

@@ -93,7 +93,7 @@ async fn the_last_run_is_shown_with_its_report_whatever_its_outcome() {
         RunOutcome::AllVerified,
         RunOutcome::AllBlocked,
         RunOutcome::Interrupted,
-        RunOutcome::Stuck { idle_sessions: 10 },
+        RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() },
         RunOutcome::MaxIterations { limit: 3 },
         RunOutcome::BudgetExceeded { limit_usd: Usd(1.5) },
         RunOutcome::DurationExceeded { limit: Duration::from_secs(90) },

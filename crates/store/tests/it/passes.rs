@@ -78,7 +78,7 @@ async fn a_pass_ends_only_when_everything_is_verified() {
         (RunOutcome::Interrupted, true),
         (RunOutcome::MaxIterations { limit: 3 }, true),
         (RunOutcome::QuotaExceeded { message: "limit".to_owned(), resets_at: None }, true),
-        (RunOutcome::Stuck { idle_sessions: 10 }, true),
+        (RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() }, true),
         (RunOutcome::Failed { fault: fault() }, true),
     ] {
         let fixture = StoreFixture::new();

@@ -410,6 +410,14 @@ impl PlanMemory for RunFixture {
         Ok(())
     }
 
+    async fn recovery(&self) -> Result<Option<Value>, Fault> {
+        Ok(None)
+    }
+
+    async fn save_recovery(&self, _state: &Value) -> Result<(), Fault> {
+        self.write()
+    }
+
     async fn record_event(&self, event: &RunEvent) -> Result<(), Fault> {
         self.state.lock().expect("no panic").recorded_events.push(event.clone());
         Ok(())

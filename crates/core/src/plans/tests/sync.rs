@@ -224,7 +224,7 @@ async fn verify_sessions_that_verify_nothing_are_stuck() {
     let world = World::with(&[("A", Pending)]).with_pass(true, &[]);
     let world = world.sessions((0..MAX_IDLE_SESSIONS).map(|_| session().completes()));
     let report = world.sync(options()).await;
-    assert_eq!(report.outcome, RunOutcome::Stuck { idle_sessions: MAX_IDLE_SESSIONS });
+    assert_eq!(report.outcome, RunOutcome::Stuck { idle_sessions: MAX_IDLE_SESSIONS, tried: Vec::new() });
 }
 
 #[tokio::test(start_paused = true)]

@@ -110,7 +110,7 @@ async fn a_check_that_never_passes_ends_the_run_as_stuck() {
     let world = World::with(&[("A", Pending)])
         .sessions((0..10).map(|_| session().passes("A").completes()).collect::<Vec<_>>());
     let outcome = run(&world, ScriptedExaminer::new(&world, &[false; 20]), false, false).await;
-    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
+    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() });
 }
 
 #[tokio::test(start_paused = true)]

@@ -139,7 +139,7 @@ proptest! {
 fn a_claim_that_is_refused_again_and_again_is_stuck() {
     let refusing = |number| session().spends(0.1).finds("A", refused(number)).completes();
     let (outcome, sessions) = run(1, refusing);
-    assert_eq!((outcome, sessions), (RunOutcome::Stuck { idle_sessions: 10 }, 10));
+    assert_eq!((outcome, sessions), (RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() }, 10));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn passed_and_pending_in_turn_is_stuck() {
         session().sets("A", status).completes()
     };
     let (outcome, sessions) = run(2, in_turn);
-    assert_eq!((outcome, sessions), (RunOutcome::Stuck { idle_sessions: 10 }, 11));
+    assert_eq!((outcome, sessions), (RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() }, 11));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn a_cycle_longer_than_the_idle_limit_is_stuck_too() {
         session().sets(before, Pending).sets(now, Passed).completes()
     };
     let (outcome, sessions) = run(12, next_one);
-    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
+    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() });
     assert_eq!(sessions, 22, "twelve new sets, then ten that occurred before");
 }
 
@@ -167,5 +167,5 @@ fn a_cycle_longer_than_the_idle_limit_is_stuck_too() {
 #[test]
 fn a_service_that_keeps_failing_after_a_reply_is_stuck() {
     let (outcome, _) = run(1, |_| session().spends(0.1).finds_service_unavailable());
-    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10 });
+    assert_eq!(outcome, RunOutcome::Stuck { idle_sessions: 10, tried: Vec::new() });
 }
