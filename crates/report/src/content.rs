@@ -33,7 +33,7 @@ pub fn document(
         None => deliverables(facts),
     });
     blocks.push(section("Backends", vec![backends(&facts.sessions)]));
-    let progress = (!facts.scores.is_empty())
+    let progress = (facts.scores.len() > 1)
         .then(|| paragraph(format!("Progress of each: {}", sparkline(&facts.scores))));
     let session_blocks = progress.into_iter().chain([sessions(&facts.sessions)]).collect();
     blocks.push(section("Sessions", session_blocks));

@@ -171,13 +171,13 @@ fn table(sessions: &[SessionRow]) -> String {
     present::table(header, rows, &[])
 }
 
-/// A line for each run that is listed: the scores of its sessions.
+/// A line for each listed run with several sessions: their scores.
 fn progress(history: &History, sessions: &[SessionRow]) -> Result<String, Fault> {
     let runs: BTreeSet<i64> = sessions.iter().map(|row| row.run).collect();
     let mut text = String::new();
     for run in runs.into_iter().rev() {
         let scores = history.scores(run)?;
-        if !scores.is_empty() {
+        if scores.len() > 1 {
             text.push_str(&format!("Progress of run {run}: {}\n", sparkline(&scores)));
         }
     }

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use crate::support::{SPEC, StoreFixture, fault_of, session};
 
 /// An empty file has format 0.
-const NEWEST: i64 = 6;
+const NEWEST: i64 = 7;
 
 async fn refused(fixture: &StoreFixture) -> Fault {
     let start = fixture.try_begin("run", SPEC, Timestamp::now(), JournalOptions::default()).await;

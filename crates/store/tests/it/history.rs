@@ -170,7 +170,7 @@ async fn a_journal_of_an_earlier_version_can_still_be_read() {
     drop(journal);
     fixture
         .sql()
-        .execute_batch("ALTER TABLE runs DROP COLUMN spec; DROP TABLE outages; DROP TABLE said; DROP TABLE plans; DROP TABLE commits; PRAGMA user_version = 2")
+        .execute_batch("DROP TABLE recoveries; ALTER TABLE runs DROP COLUMN spec; DROP TABLE outages; DROP TABLE said; DROP TABLE plans; DROP TABLE commits; PRAGMA user_version = 2")
         .unwrap();
     assert_eq!(history(&fixture).commits(start.run).unwrap(), None);
     assert_eq!(history(&fixture).status_origin().unwrap(), None);
