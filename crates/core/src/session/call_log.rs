@@ -1,4 +1,7 @@
 //! The tool calls of a session: which are open, how long they took, and what a [`CallWatch`] says about those that ended.
+//!
+//! Calls within another call, those of a sub-agent, are not watched: several sub-agents may honestly read the same file, and their turns
+//! are limited.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,13 +16,22 @@ const MAX_COMMANDS: usize = 1000;
 
 pub(super) struct CallLog {
     watch: Box<dyn CallWatch>,
-    /// By call id, with the time at which each began.
-    open: HashMap<String, (ToolCall, Duration)>,
+    /// By call id.
+    open: HashMap<String, OpenCall>,
+    /// Calls that have begun.
+    begun: u64,
+}
+
+struct OpenCall {
+    call: ToolCall,
+    began: Duration,
+    /// Its number in the session.
+    number: u64,
 }
 
 impl CallLog {
     pub(super) fn new(watch: Box<dyn CallWatch>) -> Self {
-        Self { watch, open: HashMap::new() }
+        Self { watch, open: HashMap::new(), begun: 0 }
     }
 
     pub(super) fn observe(
@@ -30,11 +42,13 @@ impl CallLog {
     ) -> RepetitionVerdict {
         match event {
             AgentEvent::ToolCall(call) => {
-                self.open.insert(call.id.clone(), (call.clone(), now));
+                self.begun += 1;
+                let open = OpenCall { call: call.clone(), began: now, number: self.begun };
+                self.open.insert(call.id.clone(), open);
                 RepetitionVerdict::Fine
             }
             AgentEvent::ToolResult { id, content, .. } => match self.open.remove(id) {
-                Some((call, began)) => self.finished(&call, content, now.saturating_sub(began), output),
+                Some(call) => self.finished(&call, content, now.saturating_sub(call.began), output),
                 None => RepetitionVerdict::Fine,
             },
             AgentEvent::Working { .. }
@@ -55,7 +69,7 @@ impl CallLog {
 
     fn finished(
         &mut self,
-        call: &ToolCall,
+        OpenCall { call, number, .. }: &OpenCall,
         result: &str,
         elapsed: Duration,
         output: &mut SessionOutput,
@@ -65,6 +79,9 @@ impl CallLog {
                 output.commands.push(command);
             }
             output.in_commands += elapsed;
+        }
+        if self.open.values().any(|other| other.number < *number) {
+            return RepetitionVerdict::Fine;
         }
         let input = call.input.to_string();
         self.watch.observe(FinishedCall { tool: &call.name, input: &input, result, elapsed })

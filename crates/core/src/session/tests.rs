@@ -235,3 +235,25 @@ async fn an_agent_that_repeats_itself_is_told_and_then_its_session_ends_as_stuck
     assert_eq!(finished.output.in_commands, seconds(15));
     assert!(finished.counts(), "it is a session like any other");
 }
+
+#[tokio::test(start_paused = true)]
+async fn calls_within_another_call_are_not_watched() {
+    let call = |id: &str, name: &str| ToolCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        input: serde_json::json!({ "command": "ls" }),
+    };
+    let mut script = session().emits(AgentEvent::ToolCall(call("task", "Task")));
+    for id in ["1", "2", "3", "4"] {
+        script = script.emits(AgentEvent::ToolCall(call(id, "Bash"))).emits(AgentEvent::tool_result(
+            id,
+            "Bash",
+            "The call",
+            false,
+            GateRuling::Allowed,
+        ));
+    }
+    let world = World::new().sessions([script.completes()]);
+    let finished = run_watched(&world, Allowance::default(), &|| Box::new(ThirdCall(0))).await;
+    assert_eq!(finished.expect("the journal works").outcome, SessionEnd::Completed);
+}
