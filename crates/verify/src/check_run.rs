@@ -13,8 +13,9 @@ use autonoe_store::{CheckRegistry, Project};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::blocking::blocking;
 use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
-use crate::oracles::{changed_in, protected_directories, restore_in, stamps};
+use crate::oracles::{changed_in, differences, protected_directories, restore_in, stamps};
 use crate::output;
 
 /// How much of the output is kept.
@@ -160,7 +161,7 @@ pub(crate) async fn run(
 ) -> Result<CheckRun, Fault> {
     let room = CheckRoom { checkout, registry, project };
     if check.setup.is_empty() && !check.can_prepare() {
-        return room.run(check, &checkout.files().await?).await;
+        return room.run(check, &room.clean_files().await?).await;
     }
     let mut prepared = checkout.prepared.lock().await;
     // Kept only if everything goes well.
@@ -201,9 +202,21 @@ enum Setup {
 }
 
 impl CheckRoom<'_> {
+    /// A clean checkout. What the commit has changed is noted before the accepted files are restored in it.
+    async fn clean_files(&self) -> Result<CheckoutFiles, Fault> {
+        let files = self.checkout.files().await?;
+        if self.checkout.changed.get().is_none() {
+            let (registry, root) = (self.registry.clone(), files.root.clone());
+            let changed = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
+            // Another one has found the same.
+            let _ = self.checkout.changed.set(changed);
+        }
+        Ok(files)
+    }
+
     /// Runs the setup of a check in a clean checkout.
     async fn prepare(&self, check: &Check) -> Result<Setup, Fault> {
-        let files = self.checkout.files().await?;
+        let files = self.clean_files().await?;
         for command in &check.setup {
             let step = Check {
                 command: command.clone(),
