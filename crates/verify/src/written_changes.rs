@@ -7,7 +7,7 @@ use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_store::{CheckChange, CheckChangeKind, CheckRegistry};
 
 /// Remembers the user's new checks and records the changed ones. Returns the names of those whose change was not recorded before.
-pub(crate) fn record(registry: &mut CheckRegistry, written: &[Check]) -> Vec<String> {
+pub fn record(registry: &mut CheckRegistry, written: &[Check]) -> Vec<String> {
     for check in written {
         registry.written.entry(check.name.clone()).or_insert_with(|| check.clone());
     }
@@ -53,7 +53,7 @@ pub fn describe_change(name: &str, change: &CheckChange) -> String {
 }
 
 /// Why a deliverable cannot be verified until the user decides; empty if it can.
-pub(crate) fn concerning(registry: &CheckRegistry, deliverable: &str) -> Vec<String> {
+pub fn concerning(registry: &CheckRegistry, deliverable: &str) -> Vec<String> {
     let concerned = registry.changed.iter().filter(|(_, change)| change.deliverables.contains(deliverable));
     concerned.map(|(name, change)| describe_change(name, change)).collect()
 }

@@ -130,8 +130,8 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         (Some(spec), Some(planned)) => planned_spec(&spec).is_ok_and(|now| now != planned),
         _ => false,
     };
-    let book = CheckRegistry::load(project)?;
-    let checks = project_checks(project, &book)?;
+    let mut book = CheckRegistry::load(project)?;
+    let checks = project_checks(project, &mut book)?;
     // While agents work, there always are some.
     let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
     let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));

@@ -172,11 +172,7 @@ impl ResolvedRun {
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
-        for (name, value) in passed {
-            if room_config.env.iter().all(|(own, _)| *own != name) {
-                room_config.env.push((name, value));
-            }
-        }
+        room_config::pass_variables(&mut room_config, passed);
         policy.mapping = room_config.bounds.mapping();
         let warnings = match site {
             Some(_) => {
