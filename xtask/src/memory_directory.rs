@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 
 use crate::workspace::like_cargo;
 
-/// The memory that must be available, in KiB. The tests use a tenth of it.
-const NEEDED: u64 = 8 * 1024 * 1024;
+/// The memory that must be available, in KiB. The tests use a twentieth of it.
+const NEEDED: u64 = 2 * 1024 * 1024;
 
 /// Mounts the directory of temporary files, then becomes the command.
-const SCRIPT: &str = r#"mount -t tmpfs -o size=4g,mode=1777 autonoe-tests "$TMPDIR" && exec "$@""#;
+const SCRIPT: &str = r#"mount -t tmpfs -o size=1g,mode=1777 autonoe-tests "$TMPDIR" && exec "$@""#;
 
 pub struct MemoryDirectory(PathBuf);
 

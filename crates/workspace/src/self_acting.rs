@@ -2,7 +2,7 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 50] = [
+const DIRECTORIES: [&str; 51] = [
     ".aider",
     ".amazonq",
     ".amp",
@@ -43,6 +43,7 @@ const DIRECTORIES: [&str; 50] = [
     ".pijul",
     ".qwen",
     ".roo",
+    ".shadowenv.d",
     ".sl",
     ".svn",
     ".theia",
@@ -56,11 +57,12 @@ const DIRECTORIES: [&str; 50] = [
     "__pycache__",
 ];
 
-/// Files, anywhere in the repository. Those of nix act through direnv.
-const FILES: [&str; 49] = [
+/// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
+const FILES: [&str; 59] = [
     ".aider.conf.yml",
     ".autoenv",
     ".autoenv.zsh",
+    ".byebugrc",
     ".continuerc.json",
     ".crush.json",
     ".cursorrules",
@@ -71,10 +73,13 @@ const FILES: [&str; 49] = [
     ".envrc",
     ".exrc",
     ".gdbinit",
+    ".ghci",
     ".gitmodules",
     ".gitpod.yml",
     ".goosehints",
     ".gvimrc",
+    ".iex.exs",
+    ".irbrc",
     ".lazy.lua",
     ".lfsconfig",
     ".lldbinit",
@@ -83,15 +88,21 @@ const FILES: [&str; 49] = [
     ".mcp.json",
     ".nvim.lua",
     ".nvimrc",
+    ".ocamlinit",
     ".overcommit.yml",
     ".pdbrc",
+    ".perldb",
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
+    ".pryrc",
+    ".rdbgrc",
     ".renviron",
     ".roomodes",
     ".rprofile",
     ".rtx.toml",
+    ".tmuxinator.yml",
     ".tool-versions",
+    ".utoprc",
     ".vimrc",
     ".vimrc.local",
     ".windsurfrules",
