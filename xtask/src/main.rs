@@ -2,14 +2,17 @@
 //!
 //! This file parses the arguments; each task is one file.
 
+#[cfg(feature = "bench")]
 mod bench;
 mod crate_table;
+#[cfg(feature = "dist")]
 mod dist;
 mod docs;
 mod hermetic;
 mod lines;
 mod memory_directory;
 mod npm;
+mod optional_task;
 mod result;
 mod test;
 mod workspace;
@@ -54,8 +57,7 @@ fn main() -> ExitCode {
             println!("{USAGE}");
             Ok(())
         }
-        ["bench", options @ ..] => bench::launch(options),
-        ["dist", options @ ..] => dist::launch(options),
+        [task @ ("bench" | "dist"), options @ ..] => optional_task::launch(task, options),
         #[cfg(feature = "dist")]
         ["dist-run", options @ ..] => dist::run(options),
         #[cfg(feature = "bench")]
