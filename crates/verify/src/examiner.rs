@@ -253,8 +253,10 @@ impl ProjectExaminer {
     ) -> Result<ChangedFiles, Fault> {
         let (registry, root) = (registry.clone(), self.checkouts.root.clone());
         let mut differing = blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await?;
-        for (file, hash) in looked_at.and_then(|checkout| checkout.changed.get()).into_iter().flatten() {
-            if !differing.iter().any(|(known, _)| known == file) {
+        let committed = looked_at.and_then(|checkout| checkout.changed.get()).into_iter().flatten();
+        for (file, hash) in committed {
+            // One that is not committed may be the user's, who has not committed it.
+            if hash.is_some() && !differing.iter().any(|(known, _)| known == file) {
                 differing.push((file.clone(), hash.clone()));
             }
         }

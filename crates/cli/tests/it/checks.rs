@@ -488,6 +488,6 @@ fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
     for args in [&["verify", "--env", "TOKEN"][..], &["status"], &["checks"], &["report"]] {
         let (_, said) = autonoe(args);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains("your check 'a' was changed"), "{args:?}: {said}");
+        assert!(said.contains("our check 'a' was changed"), "{args:?}: {said}");
     }
 }

@@ -149,6 +149,7 @@ fn discarded_commits_neither_land_nor_are_built_on() {
         let model = model(&always(looks));
         project.command(&model, &["run", "-n", "1"]).output().expect("started");
         assert_script_followed(&model);
+        command(&project, &["land"], 0);
         assert_eq!(project.git(&["log", "--format=%s", "main"]), "other\nwork");
 
         let back = discarded.lines().last().and_then(|line| line.split_once("git ")).expect("a command").1;
