@@ -136,6 +136,14 @@ pub(crate) struct PreparedFiles {
     pub(crate) files: CheckoutFiles,
 }
 
+impl CheckoutFiles {
+    /// What is above everything that a check may write.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn top(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
 impl Checkout {
     /// Files that test runners read by themselves.
     pub(crate) fn runner_files(&self) -> BTreeSet<String> {

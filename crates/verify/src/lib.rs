@@ -24,6 +24,8 @@ mod object_lookup;
 mod oracles;
 mod other_project;
 mod output;
+#[cfg(target_os = "linux")]
+mod path_watch;
 mod protect_pattern;
 mod reproduce;
 mod review;
