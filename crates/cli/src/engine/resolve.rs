@@ -145,6 +145,10 @@ impl ResolvedRun {
         let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();
         notices.extend(project.small_state_disk().map(|small| format!("{small}.")));
         notices.extend(notify.problems());
+        let unset = user.sandbox.env.iter().filter(|name| environment.variable(name).is_none());
+        notices.extend(
+            unset.map(|name| format!("{name} is not set, although your config.toml passes it to commands.")),
+        );
         notices.extend(without_sandbox.map(|what| {
             format!("the sandbox is disabled by {what}; system-level isolation is not enforced, and agents work in your checkout.")
         }));
