@@ -59,7 +59,7 @@ const GIT_HOOKS: [&str; 23] = [
 ];
 
 /// Files of the working tree that programs act on by themselves, and that name the scripts to run.
-const ACTING_SETTINGS: [&str; 18] = [
+const ACTING_SETTINGS: [&str; 19] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".cursor/mcp.json",
@@ -70,6 +70,7 @@ const ACTING_SETTINGS: [&str; 18] = [
     ".overcommit.yml",
     ".pre-commit-config.yaml",
     ".vscode/mcp.json",
+    ".vscode/settings.json",
     ".vscode/tasks.json",
     "lefthook-local.yml",
     "lefthook.toml",
@@ -253,8 +254,16 @@ impl NamedPaths {
                 self.named.extend(inside.clone());
                 self.named.extend(named_in_hook(&text, tree));
             }
+            if kind == TextKind::Settings {
+                self.named.extend(included_by(&text));
+            }
             let entered = directories_in(&text, top);
-            for module in module_files(&text) {
+            // Settings have the program and its arguments in different places.
+            let as_command = match kind {
+                TextKind::Settings => text.replace(['[', ']', '{', '}', ':', '\n'], " "),
+                TextKind::Hook | TextKind::Script => text.clone(),
+            };
+            for module in module_files(&as_command) {
                 self.named.extend(entered.iter().map(|directory| format!("{directory}/{module}")));
                 self.named.push(module);
             }
@@ -262,6 +271,7 @@ impl NamedPaths {
             // Programs there come before others of their names.
             let path_lines = text.lines().filter(|line| line.contains("PATH")).collect::<Vec<_>>().join("\n");
             self.script_directories.extend(directories_in(&path_lines, top));
+            self.script_directories.extend(direnv_programs(&text));
             if text.contains("dotenv") {
                 self.named.extend([".env", ".env.local"].map(str::to_owned));
             }
@@ -410,11 +420,22 @@ fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
 /// Of settings, the lines that say what to run; the others name files for other reasons.
 fn lines_with_commands(settings: &str) -> String {
     #[rustfmt::skip]
-    const KEYS: [&str; 11] = [
+    const KEYS: [&str; 15] = [
         "entry", "run", "command", "args", "script", "extends", "source", "repo", "additional_dependencies", "executable", "program",
+        "root", "rc:", "path", "interpreter",
     ];
     let says_what_to_run = |line: &&str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
     settings.lines().filter(says_what_to_run).collect::<Vec<_>>().join("\n")
+}
+
+/// What settings include, and where they have their scripts: whatever is there counts.
+fn included_by(settings: &str) -> Vec<String> {
+    const KEYS: [&str; 4] = ["extends", "source_dir", "rc:", "rc ="];
+    let lines = settings.lines().filter(|line| KEYS.iter().any(|key| line.contains(key)));
+    let names = lines
+        .flat_map(words)
+        .filter(|word| word.contains(['/', '.']) || !KEYS.iter().any(|key| key.starts_with(word)));
+    names.map(plain).filter(|path| !path.is_empty()).collect()
 }
 
 /// The directories with hooks that settings name. Those of Husky run the ones in the directory above.
@@ -460,6 +481,13 @@ fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
         found.extend(paths.filter(|path| runs_all || !tree.top.join(path).is_dir()));
     }
     found
+}
+
+/// The directories of programs that functions of direnv name, whether they exist or not.
+fn direnv_programs(text: &str) -> Vec<String> {
+    let is_one = |line: &&str| ["PATH_add", "path_add", "load_prefix"].iter().any(|name| line.contains(name));
+    let named = text.lines().filter(is_one).flat_map(words).map(plain).filter(|path| !path.is_empty());
+    named.flat_map(|path| [format!("{path}/bin"), path]).collect()
 }
 
 /// The directories of the working tree that a text names, to which it may change.

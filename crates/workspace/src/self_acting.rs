@@ -2,7 +2,7 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 51] = [
+const DIRECTORIES: [&str; 52] = [
     ".aider",
     ".amazonq",
     ".amp",
@@ -40,6 +40,7 @@ const DIRECTORIES: [&str; 51] = [
     ".nova",
     ".nvim",
     ".opencode",
+    ".pi",
     ".pijul",
     ".qwen",
     ".roo",
@@ -58,10 +59,11 @@ const DIRECTORIES: [&str; 51] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 59] = [
+const FILES: [&str; 65] = [
     ".aider.conf.yml",
     ".autoenv",
     ".autoenv.zsh",
+    ".autoenv_leave.zsh",
     ".byebugrc",
     ".continuerc.json",
     ".crush.json",
@@ -89,6 +91,7 @@ const FILES: [&str; 59] = [
     ".nvim.lua",
     ".nvimrc",
     ".ocamlinit",
+    ".opencode.json",
     ".overcommit.yml",
     ".pdbrc",
     ".perldb",
@@ -108,10 +111,14 @@ const FILES: [&str; 59] = [
     ".windsurfrules",
     ".worktreeinclude",
     "buildserver.json",
+    "captainhook.json",
     "crush.json",
     "devenv.nix",
     "devenv.yaml",
     "flake.nix",
+    "grumphp.yaml",
+    "grumphp.yml",
+    "hie.yaml",
     "hk.pkl",
     "mcp.json",
     "opencode.json",
@@ -139,7 +146,7 @@ pub fn acts_by_itself(path: &str) -> bool {
         || ENDS.iter().any(|end| name.ends_with(end))
         || SETTINGS.iter().any(|end| name.ends_with(end))
             && BEGINNINGS_OF_SETTINGS.iter().any(|beginning| name.starts_with(beginning))
-        || path.contains("mise/config")
+        || ["mise/config", "mise/conf.d", ".github/hooks/"].iter().any(|part| path.contains(part))
         || parts.any(|directory| DIRECTORIES.contains(&directory))
 }
 
@@ -180,6 +187,8 @@ mod tests {
             ".gitmodules",
             "lefthook-local.toml",
             ".config/mise/config.toml",
+            ".config/mise/conf.d/x.toml",
+            ".github/hooks/a.json",
             "Team.code-workspace",
             "sub/.hg/hgrc",
         ] {
