@@ -14,7 +14,7 @@ use crate::hub::UsersMachine;
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
-    has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, words,
+    has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, sourced_files, words,
 };
 
 /// Bytes of a hook or script that are looked at, and the most hooks of a directory.
@@ -207,7 +207,8 @@ impl NamedPaths {
     /// Whether a path is named, or in a directory that is. `mode` is git's.
     pub(crate) fn contains(&self, path: &str, mode: &str) -> bool {
         let is_script = has_script_name(path) || RUNNABLE_MODES.contains(&mode);
-        let is_selected = |directory: &String| path.rsplit_once('/').is_some_and(|(own, _)| own == directory);
+        let own = path.rsplit_once('/').unwrap_or_default().0;
+        let is_selected = |directory: &String| own == directory;
         self.named.iter().any(|named| is_in(path, named))
             || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
     }
@@ -281,12 +282,20 @@ impl NamedPaths {
             self.runner_files.extend(runner_files(&text).map(|file| (hook.clone(), file)));
             let directory =
                 inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
+            let from = ["", directory].into_iter().chain(entered.iter().map(String::as_str));
+            let sourced = sourced_files(&as_command);
+            let sourced: HashSet<String> = from
+                .flat_map(|from| sourced.iter().map(move |path| plain(&format!("{from}/{path}"))))
+                .filter(|path| !top.join(path).is_dir())
+                .collect();
+            self.named.extend(sourced.iter().cloned());
             for path in mentioned(&text, directory, entered) {
                 if self.mentioned.len() == MAX_MENTIONED {
                     break;
                 }
                 let file = top.join(&path);
-                let is_followed = is_script(&file) && !path.split('/').any(|part| INSTALLED.contains(&part));
+                let is_run = is_script(&file) || sourced.contains(&path);
+                let is_followed = is_run && !path.split('/').any(|part| INSTALLED.contains(&part));
                 if self.mentioned.insert(path) && is_followed {
                     texts.push_back(HookText { hook: hook.clone(), file, kind: TextKind::Script });
                 }
@@ -424,8 +433,22 @@ fn lines_with_commands(settings: &str) -> String {
         "entry", "run", "command", "args", "script", "extends", "source", "repo", "additional_dependencies", "executable", "program",
         "root", "rc:", "path", "interpreter",
     ];
-    let says_what_to_run = |line: &&str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
-    settings.lines().filter(says_what_to_run).collect::<Vec<_>>().join("\n")
+    let says_what_to_run = |line: &str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let mut found = Vec::new();
+    // The value may be the lines below that stand farther in.
+    let mut block = None;
+    for line in settings.lines() {
+        let is_in_block = block.is_some_and(|outer| indentation(line) > outer);
+        if is_in_block || says_what_to_run(line) {
+            found.push(line);
+        }
+        if !is_in_block {
+            let begins = line.trim_end().trim_end_matches(['-', '+']).ends_with(['>', '|', ':', '[']);
+            block = (begins && says_what_to_run(line)).then(|| indentation(line));
+        }
+    }
+    found.join("\n")
 }
 
 /// What settings include, and where they have their scripts: whatever is there counts.
@@ -486,8 +509,10 @@ fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
 /// The directories of programs that functions of direnv name, whether they exist or not.
 fn direnv_programs(text: &str) -> Vec<String> {
     let is_one = |line: &&str| ["PATH_add", "path_add", "load_prefix"].iter().any(|name| line.contains(name));
-    let named = text.lines().filter(is_one).flat_map(words).map(plain).filter(|path| !path.is_empty());
-    named.flat_map(|path| [format!("{path}/bin"), path]).collect()
+    let words: Vec<&str> = text.lines().filter(is_one).flat_map(words).collect();
+    let named = words.iter().map(|word| plain(word)).filter(|path| !path.is_empty());
+    let top = words.iter().filter(|word| matches!(**word, "." | "./")).map(|_| String::new());
+    named.flat_map(|path| [format!("{path}/bin"), path]).chain(top).collect()
 }
 
 /// The directories of the working tree that a text names, to which it may change.

@@ -185,7 +185,17 @@ fn what_other_settings_say_about_programs_is_followed() {
         "",
         &[
             ("lefthook.yml", lefthook),
-            (".envrc", "load_prefix e/09\nPATH_add tools\n"),
+            (
+                ".envrc",
+                "load_prefix e/09\nPATH_add tools\nsource e/plain\nsource_env_if_exists e/new\n. e/x.inc\n",
+            ),
+            (
+                ".pre-commit-config.yaml",
+                "repos:\n- hooks:\n  - id: a\n    entry: >-\n      lh/folded.sh\n    files: src/a.py\n",
+            ),
+            ("e/plain", "bash e/more\n"),
+            ("lh/folded.sh", ""),
+            ("src/a.py", ""),
             (
                 ".mcp.json",
                 "{\"mcpServers\": {\"a\": {\n\"command\": \"python3\",\n\"args\": [\"-m\", \"m.m02\"]}}}\n",
@@ -201,6 +211,11 @@ fn what_other_settings_say_about_programs_is_followed() {
         "lhs/pre-commit/02.sh",
         "lh/05.yml",
         "lh/06.rc",
+        "lh/folded.sh",
+        "e/plain",
+        "e/more",
+        "e/new",
+        "e/x.inc",
         "e/09/bin/git.sh",
         "tools/x.sh",
         "m/m02.py",
@@ -208,7 +223,7 @@ fn what_other_settings_say_about_programs_is_followed() {
     ] {
         assert!(named.contains(path, FILE), "{path}: {named:?}");
     }
-    for path in ["src/main.rs", "lh/other.rs", "m/m03.py", "tests/a.sh"] {
+    for path in ["src/main.rs", "src/a.py", "lh/other.rs", "m/m03.py", "tests/a.sh"] {
         assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
 }
