@@ -1,68 +1,34 @@
 //! `cargo xtask bench`: measures the cost of Autonoe in release mode and prints a Markdown table.
 //!
 //! Timings on a shared machine are noisy, so each measurement alternates with a peer in the same run and reports the median,
-//! a high percentile and the difference. The measurements are compiled only with the feature `bench`; without it this file
-//! only starts a build of itself that has it.
+//! a high percentile and the difference.
 
-#[cfg(feature = "bench")]
 mod agents;
-#[cfg(feature = "bench")]
 mod append;
-#[cfg(feature = "bench")]
 mod checkout;
-#[cfg(feature = "bench")]
 mod clock;
-#[cfg(feature = "bench")]
 mod crowd;
-#[cfg(feature = "bench")]
 mod harness;
-#[cfg(feature = "bench")]
 mod honesty;
-#[cfg(feature = "bench")]
 mod kills;
-#[cfg(feature = "bench")]
 mod machine;
-#[cfg(feature = "bench")]
 mod memory;
-#[cfg(feature = "bench")]
 mod plain_client;
-#[cfg(feature = "bench")]
 mod policy;
-#[cfg(feature = "bench")]
 mod process;
-#[cfg(feature = "bench")]
 mod project;
-#[cfg(feature = "bench")]
 mod resume;
-#[cfg(feature = "bench")]
 mod sample;
-#[cfg(feature = "bench")]
 mod sandbox;
-#[cfg(feature = "bench")]
 mod script;
-#[cfg(feature = "bench")]
 mod session;
-#[cfg(feature = "bench")]
 mod size;
-#[cfg(feature = "bench")]
 mod startup;
-#[cfg(feature = "bench")]
 mod table;
-#[cfg(feature = "bench")]
 mod workspace;
 
 use crate::result::Result;
-use crate::workspace::cargo;
 
-/// Builds this program in release mode with the feature `bench` and starts the measurements.
-pub fn launch(options: &[&str]) -> Result {
-    let build =
-        ["run", "--release", "--quiet", "--package", "xtask", "--features", "bench", "--", "bench-run"];
-    let status = cargo().args(build).args(options).status()?;
-    if status.success() { Ok(()) } else { Err("The measurement failed; see above.".into()) }
-}
-
-#[cfg(feature = "bench")]
 pub fn run(options: &[&str]) -> Result {
     const MEASUREMENTS: [(&str, table::Measure); 13] = [
         ("startup", startup::measure),

@@ -1,67 +1,34 @@
 //! `cargo xtask dist`: makes everything that a release publishes, in one directory, from the last commit.
 //!
-//! The same commit gives the same bytes: times come from the commit, entries are sorted, owners and modes are fixed. The work is
-//! compiled only with the feature `dist`; without it this file only starts a build of itself that has it.
+//! The same commit gives the same bytes: times come from the commit, entries are sorted, owners and modes are fixed.
 
-#[cfg(feature = "dist")]
 mod archive;
-#[cfg(feature = "dist")]
 mod bill_of_materials;
-#[cfg(feature = "dist")]
 mod build;
-#[cfg(feature = "dist")]
 mod check;
-#[cfg(feature = "dist")]
 #[cfg(test)]
 mod ci_scripts;
-#[cfg(feature = "dist")]
 mod deb;
-#[cfg(feature = "dist")]
 mod dependencies;
-#[cfg(feature = "dist")]
 mod file_tree;
-#[cfg(feature = "dist")]
 mod formula;
-#[cfg(feature = "dist")]
 mod images;
-#[cfg(feature = "dist")]
 mod installation;
-#[cfg(feature = "dist")]
 mod installer;
-#[cfg(feature = "dist")]
 mod licences;
-#[cfg(feature = "dist")]
 mod npm_packages;
-#[cfg(feature = "dist")]
 mod options;
-#[cfg(feature = "dist")]
 mod output;
-#[cfg(feature = "dist")]
 mod provenance;
-#[cfg(feature = "dist")]
 mod release;
-#[cfg(feature = "dist")]
 mod signature;
-#[cfg(feature = "dist")]
 mod sums;
-#[cfg(feature = "dist")]
 mod target;
-#[cfg(feature = "dist")]
 mod tools;
-#[cfg(feature = "dist")]
 mod wheel;
 
 use crate::result::Result;
-use crate::workspace::cargo;
 
-/// Builds this program with the feature `dist` and starts it; in release mode, since compressing takes minutes otherwise.
-pub fn launch(options: &[&str]) -> Result {
-    let build = ["run", "--release", "--quiet", "--package", "xtask", "--features", "dist", "--", "dist-run"];
-    let status = cargo().args(build).args(options).status()?;
-    if status.success() { Ok(()) } else { Err("The release is not complete; see above.".into()) }
-}
-
-#[cfg(feature = "dist")]
 pub fn run(options: &[&str]) -> Result {
     let options = options::DistOptions::parse(options)?;
     match &options.task {
@@ -71,7 +38,6 @@ pub fn run(options: &[&str]) -> Result {
     }
 }
 
-#[cfg(feature = "dist")]
 fn make_image(image: &str, options: &options::DistOptions) -> Result {
     let release = release::Release::of_last_commit()?;
     let here = options.targets.iter().find(|target| target.runs_here());
@@ -81,7 +47,6 @@ fn make_image(image: &str, options: &options::DistOptions) -> Result {
     Ok(())
 }
 
-#[cfg(feature = "dist")]
 fn make(options: &options::DistOptions) -> Result {
     let release = release::Release::of_last_commit()?;
     let mut output = output::OutputDirectory::create(&options.output)?;
@@ -109,7 +74,6 @@ fn make(options: &options::DistOptions) -> Result {
 }
 
 /// Everything that one target has.
-#[cfg(feature = "dist")]
 fn write_packages(
     release: &release::Release,
     program: &build::BuiltProgram,

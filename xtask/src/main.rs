@@ -2,13 +2,17 @@
 //!
 //! This file parses the arguments; each task is one file.
 
+#[cfg(feature = "bench")]
 mod bench;
 mod crate_table;
+#[cfg(feature = "dist")]
 mod dist;
 mod docs;
 mod hermetic;
 mod lines;
+mod memory_directory;
 mod npm;
+mod optional_task;
 mod result;
 mod test;
 mod workspace;
@@ -29,7 +33,7 @@ Tasks:
   bench [--build] [NAME]...
                  Measure in release mode and print a table; --build times a clean build too.
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
-                 honesty or size [default: all]; or agents, which installs codex, claude and gemini to compare, or kills,
+                 workspace, harness, honesty or size [default: all]; or agents, which installs codex, claude and gemini to compare, or kills,
                  which kills runs of all of them at random moments
   dist [--target TARGET]... [--output DIR] [--sign KEY]
                  Make everything that a release publishes from the last commit; KEY is a private SSH key.
@@ -49,16 +53,15 @@ fn main() -> ExitCode {
         ["lines"] => lines::print(),
         ["docs"] => docs::write(),
         ["docs", "--check"] => docs::check(),
-        ["bench", options @ ..] => bench::launch(options),
-        ["dist", options @ ..] => dist::launch(options),
+        [] | ["help" | "-h" | "--help", ..] | [_, "-h" | "--help", ..] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        [task @ ("bench" | "dist"), options @ ..] => optional_task::launch(task, options),
         #[cfg(feature = "dist")]
         ["dist-run", options @ ..] => dist::run(options),
         #[cfg(feature = "bench")]
         ["bench-run", options @ ..] => bench::run(options),
-        [] | ["help" | "-h" | "--help"] => {
-            println!("{USAGE}");
-            Ok(())
-        }
         _ => {
             eprintln!("Unknown task `{}`.\n\n{USAGE}", arguments.join(" "));
             return ExitCode::from(2);

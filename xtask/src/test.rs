@@ -13,6 +13,7 @@ use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use crate::hermetic::TemporaryHome;
+use crate::memory_directory::MemoryDirectory;
 use crate::result::Result;
 use crate::workspace::{cargo, has_cargo_command};
 use crate::{docs, npm};
@@ -84,7 +85,13 @@ fn optional(command: &str, name: &str, component: &str, home: &TemporaryHome, ar
 fn cargo_step(name: &str, home: &TemporaryHome, arguments: &[&str]) -> Result {
     let shown = format!("cargo {}", arguments.join(" "));
     step(name, &shown, || {
-        let status = home.isolate(cargo().args(arguments)).envs(npm::variable()).status()?;
+        let mut command = cargo();
+        command.args(arguments);
+        let memory = MemoryDirectory::new();
+        if let Some(memory) = &memory {
+            command = memory.around(&command);
+        }
+        let status = home.isolate(&mut command).envs(npm::variable()).status()?;
         if status.success() { Ok(()) } else { Err(format!("`{shown}` failed ({status}).").into()) }
     })
 }

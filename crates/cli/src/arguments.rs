@@ -102,9 +102,9 @@ pub struct CommonArgs {
 
 #[derive(Debug, thiserror::Error)]
 #[error("expected the name of an environment variable; its value is taken from the environment")]
-struct NotAVariable;
+pub struct NotAVariable;
 
-fn variable_name(text: &str) -> Result<String, NotAVariable> {
+pub fn variable_name(text: &str) -> Result<String, NotAVariable> {
     let is_name = !text.is_empty()
         && !text.starts_with(|first: char| first.is_ascii_digit())
         && text.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');

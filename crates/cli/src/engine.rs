@@ -49,7 +49,7 @@ use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 use self::control::ControlWatch;
 pub use self::estimate::estimate;
 use self::job::PlanContext;
-pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, planned_spec};
+pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, is_old_plan};
 pub use self::next_steps::{DeliverableCost, cost_by_deliverable};
 use self::notifier::RunNotifier;
 use self::plan_announcer::PlanAnnouncer;
@@ -210,21 +210,21 @@ impl Screen {
         )
         .await?;
         let steering = control::steering(&project);
-        let announcer = PlanAnnouncer {
+        let announcer = Arc::new(PlanAnnouncer {
             project: project.clone(),
             console: Arc::clone(&self.console),
             is_quiet: self.verbosity == Verbosity::Quiet,
             approval: run.approve_plan.then(|| steering.clone()),
             planned_spec: job.planned_spec(),
             planning: Mutex::default(),
-        };
+        });
         let notifier = RunNotifier::start(&project, begun.run, run.notify, &run.secrets, &self.console);
         let notifications = notifier.as_ref().map(RunNotifier::sink);
         *self.notifier() = notifier;
         let failed_checks = Arc::new(FailedChecks::default());
         let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
         let other_sinks = other_sinks.chain([Arc::clone(&failed_checks) as Arc<dyn Sink>]);
-        let sinks = self.sinks(&project, begun.run, other_sinks, &builders, announcer);
+        let sinks = self.sinks(&project, begun.run, other_sinks, &builders, &announcer);
         locked.record_run(begun.run)?;
         let status = match locked.has_project_lock() {
             true => StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock))
@@ -302,6 +302,8 @@ impl Screen {
         checkouts.remember_ignore_files().await?;
         let first = job.first_phase();
         let recovery_status = job.has_deliverables().then(|| Arc::clone(&status) as Arc<dyn StatusReader>);
+        let open = status.load().await?.is_some_and(|status| status.tally().passed < status.tally().total);
+        let has_plan_to_build = open && job.has_current_plan();
         let context = PlanContext {
             project: &project,
             work_root: &run.work_root,
@@ -350,6 +352,9 @@ impl Screen {
         self.console.start();
         let is_alone = locked.with_others(Others::is_empty)?;
         let _control = self.watch_control(&project, &steering, is_alone);
+        if has_plan_to_build {
+            announcer.ask_first();
+        }
         let on_landing = |event: SiteEvent| sinks.emit(&span, landing_event(event));
         let mut landing_plan;
         let session_plan: &mut dyn Plan = match &mut site {
@@ -398,6 +403,10 @@ impl Screen {
             if let Some(problem) = telemetry.loss_warning() {
                 self.warn(&problem);
             }
+        }
+        if is_alone {
+            // They were for this run.
+            ControlDirectory::of(&project).begin();
         }
         let result = plan.stop(&report.outcome);
         let has_worked = !matches!(report.outcome, RunOutcome::ConditionMet { .. });
@@ -465,13 +474,13 @@ impl Screen {
         run: i64,
         others: impl Iterator<Item = Arc<dyn Sink>>,
         builders: &Arc<CurrentBuilder>,
-        announcer: PlanAnnouncer,
+        announcer: &Arc<PlanAnnouncer>,
     ) -> Sinks {
         let console = Arc::clone(&self.console);
         let presenter = Presenter::new(console, self.verbosity, self.stop.clone(), LineTimes::OnTerminal);
         let log = EventLog::create(&project.event_logs(), run, Arc::clone(&self.console));
         let mut sinks: Vec<Arc<dyn Sink>> =
-            vec![Arc::new(presenter), Arc::new(announcer), Arc::new(log), Arc::clone(builders) as _];
+            vec![Arc::new(presenter), Arc::clone(announcer) as _, Arc::new(log), Arc::clone(builders) as _];
         if self.json {
             sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }

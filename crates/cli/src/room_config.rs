@@ -229,6 +229,15 @@ pub fn checkout_factory(
     }
 }
 
+/// Passes what the user names to commands. Nothing of ours is replaced.
+pub fn pass_variables(room_config: &mut RoomConfig, passed: Vec<(String, String)>) {
+    for (name, value) in passed {
+        if room_config.env.iter().all(|(own, _)| *own != name) {
+            room_config.env.push((name, value));
+        }
+    }
+}
+
 /// For rooms in which we start programs ourselves: without directories of the project, where agents could have written them, and without
 /// relative entries, which would lead into a checkout.
 fn use_own_search_path(env: &mut [(String, String)], environment: &Environment) {
@@ -244,16 +253,21 @@ pub async fn checkouts_outside_runs(
     project: &Project,
     environment: &Environment,
     no_sandbox: bool,
+    variables: &[String],
 ) -> Result<CheckoutFactory, Fault> {
     let user = environment.user_config()?;
+    let passed = environment.passed_variables(variables, &user)?;
     let without_sandbox = disabled_by(no_sandbox, environment, &user).is_some();
     let DetectedHost { sandbox, identity } = detect_host(project, environment, without_sandbox)?.await;
     let in_force = AgentConfig::load(project)?.effective(Mode::Run);
     let policy =
         PolicyOptions { profiles: in_force.profiles, ..PolicyOptions::new(Mode::Run, project.root()) };
     let place = WorkPlace::in_place(project);
-    let room_config = build(project, environment, &user, &policy, sandbox?, &identity, &place)?;
+    let mut room_config = build(project, environment, &user, &policy, sandbox?, &identity, &place)?;
+    let values: Vec<String> = passed.iter().map(|(_, value)| value.clone()).collect();
+    pass_variables(&mut room_config, passed);
     let checkouts = checkout_factory(project, environment, &user, &room_config, "looks", &place);
+    values.iter().for_each(|value| checkouts.secrets.add(value));
     checkouts.remove_leftovers(LEFTOVER_AGE);
     Ok(checkouts)
 }

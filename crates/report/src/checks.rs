@@ -4,13 +4,17 @@ use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::Fault;
 use autonoe_store::{CheckRegistry, CheckState, Project};
-use autonoe_verify::{all_checks, check_key, why_not_counted, written_checks};
+use autonoe_verify::{all_checks, check_key, record_changes, why_not_counted, written_checks};
 
 /// All checks of a project: those of SPEC.md and checks.json, and those that agents proposed.
-pub fn project_checks(project: &Project, book: &CheckRegistry) -> Result<Vec<Check>, Fault> {
+///
+/// Changes of the user's checks are noted in `book`: whoever asks must hear of them before the next run does.
+pub fn project_checks(project: &Project, book: &mut CheckRegistry) -> Result<Vec<Check>, Fault> {
     // Without SPEC.md there may still be checks from other sources.
     let spec = project.find_spec()?.unwrap_or_default();
-    Ok(all_checks(&written_checks(project, &spec)?, book))
+    let written = written_checks(project, &spec)?;
+    record_changes(book, &written);
+    Ok(all_checks(&written, book))
 }
 
 /// One or two words for the check's state.

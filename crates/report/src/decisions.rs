@@ -43,12 +43,16 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
             items.push(vec![code(item.id.as_str()), text(sentence)]);
         }
         if item.status == DeliverableStatus::Blocked {
-            items.push(vec![
-                code(item.id.as_str()),
-                text(format!(" is blocked: {}. ", item.description.trim_end_matches('.'))),
-                code(".autonoe-note.md"),
-                text(" should say why."),
-            ]);
+            let end = |sentence: &str| format!("{}. ", sentence.trim_end_matches(['.', ' ']));
+            let why = match &item.blocked_reason {
+                Some(reason) => vec![text(end(reason))],
+                None => vec![text("It says nothing about why; "), code(".autonoe-note.md"), text(" may. ")],
+            };
+            let begin =
+                vec![code(item.id.as_str()), text(format!(" is blocked: {}", end(&item.description)))];
+            let then =
+                vec![text("When that is settled: "), code(format!("autonoe unblock {}", item.id)), text(".")];
+            items.push([begin, why, then].concat());
         }
     }
     (!items.is_empty()).then(|| section("Decisions for you", vec![ReportBlock::Points(items)]))

@@ -99,7 +99,8 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
     let mut status = StatusStore::read(project)?
         .unwrap_or_else(|| ProjectStatus::empty(now.to_zoned(jiff::tz::TimeZone::UTC).date()));
     disown_foreign_findings(project, &mut status)?;
-    let book = CheckRegistry::load(project)?;
+    let mut book = CheckRegistry::load(project)?;
+    let checks = project_checks(project, &mut book)?;
     let mut evidence = BTreeMap::new();
     for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
         let found = Evidence::load(project, &item.id)?.filter(|evidence| matches_status(evidence, item));
@@ -115,7 +116,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         scores: history.scores(run.id)?,
         denied: history.denied_calls(run.id)?,
         commits: history.commits(run.id)?,
-        checks: project_checks(project, &book)?,
+        checks,
         book,
         evidence,
         steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step_row).collect()),

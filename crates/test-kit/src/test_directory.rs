@@ -10,14 +10,19 @@ pub struct TestDirectory(TempDir);
 
 impl Default for TestDirectory {
     fn default() -> Self {
-        let directory = Self(TempDir::new().expect("temporary directory"));
-        fs::create_dir(directory.root()).expect("project");
-        fs::create_dir(directory.home()).expect("home");
-        directory
+        Self::below(&std::env::temp_dir())
     }
 }
 
 impl TestDirectory {
+    /// For tests that show its path, whose length must not vary.
+    pub fn below(parent: &Path) -> Self {
+        let directory = Self(TempDir::new_in(parent).expect("temporary directory"));
+        fs::create_dir(directory.root()).expect("project");
+        fs::create_dir(directory.home()).expect("home");
+        directory
+    }
+
     pub fn home(&self) -> PathBuf {
         self.0.path().join("home")
     }

@@ -6,16 +6,19 @@ use std::time::{Duration, Instant};
 
 use autonoe_core::check::Check;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::redact::Redactor;
 use autonoe_sandbox::{BoundedCommand, CommandEnd, MAX_OUTPUT, OutputLimits, SessionSandbox};
 use autonoe_store::{CheckRegistry, Project};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::blocking::blocking;
 use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
-use crate::oracles::{changed_in, protected_directories, restore_in, stamps};
+use crate::oracles::{changed_in, differences, protected_directories, restore_in, stamps};
 use crate::output;
+#[cfg(target_os = "linux")]
+use crate::path_watch::PathWatch;
 
 /// How much of the output is kept.
 const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 64 * 1024, tail: 192 * 1024 };
@@ -160,7 +163,7 @@ pub(crate) async fn run(
 ) -> Result<CheckRun, Fault> {
     let room = CheckRoom { checkout, registry, project };
     if check.setup.is_empty() && !check.can_prepare() {
-        return room.run(check, &checkout.files().await?).await;
+        return room.run(check, &room.clean_files().await?).await;
     }
     let mut prepared = checkout.prepared.lock().await;
     // Kept only if everything goes well.
@@ -201,9 +204,21 @@ enum Setup {
 }
 
 impl CheckRoom<'_> {
+    /// A clean checkout. What the commit has changed is noted before the accepted files are restored in it.
+    async fn clean_files(&self) -> Result<CheckoutFiles, Fault> {
+        let files = self.checkout.files().await?;
+        if self.checkout.changed.get().is_none() {
+            let (registry, root) = (self.registry.clone(), files.root.clone());
+            let changed = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
+            // Another one has found the same.
+            let _ = self.checkout.changed.set(changed);
+        }
+        Ok(files)
+    }
+
     /// Runs the setup of a check in a clean checkout.
     async fn prepare(&self, check: &Check) -> Result<Setup, Fault> {
-        let files = self.checkout.files().await?;
+        let files = self.clean_files().await?;
         for command in &check.setup {
             let step = Check {
                 command: command.clone(),
@@ -222,6 +237,13 @@ impl CheckRoom<'_> {
         Ok(Setup::Done(PreparedFiles { commands: check.setup.clone(), files }))
     }
 
+    /// Watches the protected files, as they are after they were restored.
+    #[cfg(target_os = "linux")]
+    fn watch(&self, files: &CheckoutFiles) -> Result<PathWatch, Fault> {
+        let protected = self.registry.files.keys().map(|file| file.at(&files.root));
+        PathWatch::start(files.top(), protected).map_err(|error| unwatchable(&error))
+    }
+
     /// Runs one command in a new room.
     async fn run(&self, check: &Check, files: &CheckoutFiles) -> Result<CheckRun, Fault> {
         restore_in(&files.root, self.registry, self.project).await?;
@@ -235,6 +257,8 @@ impl CheckRoom<'_> {
             return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
         };
         let before = stamps(&files.root, self.registry);
+        #[cfg(target_os = "linux")]
+        let watch = self.watch(files)?;
         let mut run = run_in(check, &sandbox, &files.root, self.checkout.output_stream(files)).await;
         run.redact(&self.checkout.redactor());
         sandbox.close().await;
@@ -244,6 +268,14 @@ impl CheckRoom<'_> {
             let touched = before.iter().filter(|(file, stamp)| after.get(file) != Some(stamp));
             changed.extend(touched.map(|(file, _)| file.to_string()));
         }
+        #[cfg(target_os = "linux")]
+        if changed.is_empty() {
+            let moved = watch.changed().map_err(|error| unwatchable(&error))?;
+            let shown = |path: String| {
+                path.strip_prefix(&format!("{}/", files.root.display())).map(str::to_owned).unwrap_or(path)
+            };
+            changed.extend(moved.into_iter().map(shown));
+        }
         if run.passed() && !changed.is_empty() {
             run.verdict = CheckVerdict::ChangedFiles { files: changed };
         }
@@ -252,6 +284,12 @@ impl CheckRoom<'_> {
         }
         Ok(run)
     }
+}
+
+#[cfg(target_os = "linux")]
+fn unwatchable(error: &std::io::Error) -> Fault {
+    let message = format!("The protected files cannot be watched while a check runs: {error}.");
+    Fault::transient(FaultLayer::System, "oracle", message)
 }
 
 async fn run_in(

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -25,6 +25,7 @@ use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
 use crate::no_commit::{NoCommit, QueryError};
+use crate::oracles::ChangedFiles;
 use crate::runner_files::runner_files_in;
 use crate::startup_places::{make_startup_places, startup_places};
 use crate::uncommitted::uncommitted;
@@ -107,6 +108,8 @@ pub struct Checkout {
     own_room: GitRoom,
     /// What is ready for the next check.
     pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
+    /// Protected files that the commit has changed, once a check was prepared.
+    pub(crate) changed: OnceLock<ChangedFiles>,
     /// Files that test runners read by themselves, and that commands of checks made.
     generated: std::sync::Mutex<BTreeSet<String>>,
     // Last, so that rooms are closed before their directory is gone.
@@ -131,6 +134,14 @@ pub struct CheckoutFiles {
 pub(crate) struct PreparedFiles {
     pub(crate) commands: Vec<String>,
     pub(crate) files: CheckoutFiles,
+}
+
+impl CheckoutFiles {
+    /// What is above everything that a check may write.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn top(&self) -> &Path {
+        self.directory.path()
+    }
 }
 
 impl Checkout {
@@ -339,6 +350,7 @@ impl CheckoutFactory {
             part,
             own_room,
             prepared: Default::default(),
+            changed: OnceLock::new(),
             generated: Default::default(),
             directory,
         })

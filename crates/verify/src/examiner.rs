@@ -36,7 +36,7 @@ use crate::evidence::{
     unchecked, versions,
 };
 use crate::no_commit::NoCommit;
-use crate::oracles;
+use crate::oracles::{self, ChangedFiles};
 use crate::protect_pattern::find_pattern_problem;
 use crate::review;
 use crate::written_changes::{self, describe_change};
@@ -245,19 +245,27 @@ impl ProjectExaminer {
         registry.save(&self.project)
     }
 
+    /// Protected files that were changed in the working tree, or in the commit that was looked at: git can hide one from the other.
     async fn differences(
         &self,
         registry: &CheckRegistry,
-    ) -> Result<Vec<(ProtectedPath, Option<String>)>, Fault> {
+        looked_at: Option<&Checkout>,
+    ) -> Result<ChangedFiles, Fault> {
         let (registry, root) = (registry.clone(), self.checkouts.root.clone());
-        blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await
+        let mut differing = blocking(move |cancel| oracles::differences(&registry, &root, cancel)).await?;
+        let committed = looked_at.and_then(|checkout| checkout.changed.get()).into_iter().flatten();
+        for (file, hash) in committed {
+            // One that is not committed may be the user's, who has not committed it.
+            if hash.is_some() && !differing.iter().any(|(known, _)| known == file) {
+                differing.push((file.clone(), hash.clone()));
+            }
+        }
+        Ok(differing)
     }
 
-    /// Records which protected files and which of the user's checks were changed.
-    async fn record_disputes(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
+    /// Records which of the user's checks were changed.
+    async fn record_changed_checks(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
         let before = registry.clone();
-        let differing = self.differences(registry).await?;
-        let new = oracles::record_disputes(registry, differing, self.clock.now());
         let changed = written_changes::record(registry, &self.written);
         if *registry != before {
             registry.save(&self.project)?;
@@ -267,6 +275,21 @@ impl ProjectExaminer {
                 let message = describe_change(&name, change);
                 self.emit(RunEvent::Disputed { path: name, message }).await?;
             }
+        }
+        Ok(())
+    }
+
+    /// Records which protected files were changed.
+    async fn record_disputes(
+        &self,
+        registry: &mut CheckRegistry,
+        looked_at: Option<&Checkout>,
+    ) -> Result<(), Fault> {
+        let before = registry.clone();
+        let differing = self.differences(registry, looked_at).await?;
+        let new = oracles::record_disputes(registry, differing, self.clock.now());
+        if *registry != before {
+            registry.save(&self.project)?;
         }
         for path in new {
             let message = format!(
@@ -296,7 +319,7 @@ impl ProjectExaminer {
         };
         // Evidence that is gone or foreign is written anew.
         disown_foreign_findings(&self.project, &mut status)?;
-        self.record_disputes(&mut registry).await?;
+        self.record_changed_checks(&mut registry).await?;
         let mut confirmation = Confirmation::default();
         let checkout = self.checkouts.check_out(None).await?;
         if checkout.revision.copied == Some(NoCommit::NothingCommitted) {
@@ -315,8 +338,13 @@ impl ProjectExaminer {
             cap(&mut results, &registry, &deliverable.id);
             record_failures(&mut registry, &results);
             let tree = Some(&checkout.revision.tree);
-            let is_known =
-                |found: &Finding| found.assurance == results.assurance && found.tree.as_ref() == tree;
+            let layer = self.checkouts.room_config.sandbox.layer();
+            // What a partial layer has found is found again where everything is enforced.
+            let is_as_good =
+                |found: &Finding| found.partial_layer.is_none() || partial_layer(layer).is_some();
+            let is_known = |found: &Finding| {
+                found.assurance == results.assurance && found.tree.as_ref() == tree && is_as_good(found)
+            };
             if results.failures.is_empty() && deliverable.finding.as_ref().is_some_and(is_known) {
                 continue;
             }
@@ -334,6 +362,7 @@ impl ProjectExaminer {
             whole.extend(checks.iter().filter(|check| is_of_unfinished(check, &status)));
         }
         let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
+        self.record_disputes(&mut registry, Some(&checkout)).await?;
         checkout.close().await;
         record_failures(&mut registry, &results);
         registry.save(&self.project)?;
@@ -462,7 +491,8 @@ impl Examiner for ProjectExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         let _working = self.working.lock().await;
         let mut registry = CheckRegistry::load(&self.project)?;
-        self.record_disputes(&mut registry).await?;
+        self.record_changed_checks(&mut registry).await?;
+        self.record_disputes(&mut registry, None).await?;
         self.run_new_checks(&mut registry).await?;
         self.protect(&registry);
         Ok(())
@@ -541,7 +571,7 @@ impl Examiner for ProjectExaminer {
             let message = "It has no check, so it counts as claimed, not verified.".to_owned();
             return Ok(Examination { finding, message });
         }
-        self.record_disputes(&mut registry).await?;
+        self.record_changed_checks(&mut registry).await?;
         let checkout = self.checkouts.check_out(None).await?;
         let results = match checkout.revision.copied {
             Some(NoCommit::NothingCommitted) => CheckResults {
@@ -558,7 +588,8 @@ impl Examiner for ProjectExaminer {
         };
         record_failures(&mut registry, &results);
         registry.save(&self.project)?;
-        let changed = self.differences(&registry).await?;
+        self.record_disputes(&mut registry, Some(&checkout)).await?;
+        let changed = self.differences(&registry, Some(&checkout)).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
         let mut message = summary(&checkout, &results, &finding, &changed);
         let new = new_runner_files(&registry, &checkout);

@@ -24,6 +24,8 @@ mod object_lookup;
 mod oracles;
 mod other_project;
 mod output;
+#[cfg(target_os = "linux")]
+mod path_watch;
 mod protect_pattern;
 mod reproduce;
 mod review;
@@ -52,4 +54,4 @@ pub use other_project::why_other_project;
 pub use reproduce::{Reproduction, reproduce};
 pub use spec::{read_spec, without_checks};
 pub use spec_error::SpecError;
-pub use written_changes::describe_change;
+pub use written_changes::{concerning as changes_concerning, describe_change, record as record_changes};

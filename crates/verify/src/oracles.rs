@@ -233,13 +233,15 @@ fn is_cached(file: &str) -> bool {
     file.split('/').any(|part| CACHES.contains(&part))
 }
 
-/// Files below `root` that differ from their accepted version, are not accepted at all, or are gone; with the
-/// hash of their current content.
+/// Protected files that are not as the user has accepted them, with the hash of their content; `None` if they are gone.
+pub(crate) type ChangedFiles = Vec<(ProtectedPath, Option<String>)>;
+
+/// Files below `root` that differ from their accepted version, are not accepted at all, or are gone.
 pub(crate) fn differences(
     registry: &CheckRegistry,
     root: &Path,
     cancel: &CancellationToken,
-) -> Result<Vec<(ProtectedPath, Option<String>)>, Fault> {
+) -> Result<ChangedFiles, Fault> {
     let mut found = matching(root, &registry.globs, cancel)?;
     found.retain(|file| !is_cached(&file.to_string()));
     let all = found.iter().chain(registry.files.keys()).collect::<BTreeSet<_>>();
@@ -256,10 +258,10 @@ pub(crate) fn differences(
     Ok(differing.collect())
 }
 
-/// Records what differs in the working tree. Returns the files that did not differ before.
+/// Records what differs in the working tree or in the commit. Returns the files that did not differ before.
 pub(crate) fn record_disputes(
     registry: &mut CheckRegistry,
-    differing: Vec<(ProtectedPath, Option<String>)>,
+    differing: ChangedFiles,
     now: Timestamp,
 ) -> Vec<ProtectedPath> {
     let before = std::mem::take(&mut registry.disputes);

@@ -176,9 +176,12 @@ pub(crate) fn runner_files_in(root: &Path, cancel: &CancellationToken) -> BTreeS
 
 /// Whether Python would import it in place of a module of its own.
 fn shadows_python(path: &str) -> bool {
-    let module = path.strip_suffix("/__init__.py").or_else(|| path.strip_suffix(".py"));
-    let module = module.map(|module| module.rsplit('/').next().unwrap_or(module));
-    module.is_some_and(|module| PYTHON_MODULES.contains(&module))
+    let is_module = [".py", ".so", ".pyd"].iter().any(|ending| path.ends_with(ending));
+    let mut parts = path.rsplit('/');
+    // A compiled one has the version in its name too.
+    let module = parts.next().and_then(|name| name.split('.').next());
+    let module = if module == Some("__init__") { parts.next() } else { module };
+    is_module && module.is_some_and(|module| PYTHON_MODULES.contains(&module))
 }
 
 #[cfg(test)]
@@ -194,6 +197,9 @@ mod tests {
             ".cargo/config.toml",
             "x/json.py",
             "json/__init__.py",
+            "json.so",
+            "x/json.cpython-313-x86_64-linux-gnu.so",
+            "json/__init__.abi3.so",
             "a.pth",
         ] {
             assert!(is_runner_file(path), "{path}");

@@ -7,7 +7,8 @@ use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_store::{CheckChange, CheckChangeKind, CheckRegistry};
 
 /// Remembers the user's new checks and records the changed ones. Returns the names of those whose change was not recorded before.
-pub(crate) fn record(registry: &mut CheckRegistry, written: &[Check]) -> Vec<String> {
+pub fn record(registry: &mut CheckRegistry, written: &[Check]) -> Vec<String> {
+    follow_renamed(registry, written);
     for check in written {
         registry.written.entry(check.name.clone()).or_insert_with(|| check.clone());
     }
@@ -19,6 +20,25 @@ pub(crate) fn record(registry: &mut CheckRegistry, written: &[Check]) -> Vec<Str
         .filter(|(name, change)| before.get(*name) != Some(change))
         .map(|(name, _)| name.clone())
         .collect()
+}
+
+/// A check without a name has that of its heading. Under another heading it is still the same.
+fn follow_renamed(registry: &mut CheckRegistry, written: &[Check]) {
+    let is_gone = |name: &&String| !written.iter().any(|check| check.name == **name);
+    let gone: Vec<String> = registry.written.keys().filter(is_gone).cloned().collect();
+    for old in gone {
+        let is_new_name = |check: &&Check| {
+            let under_old_name = Check { name: old.clone(), ..(*check).clone() };
+            !registry.written.contains_key(&check.name) && is_same(&under_old_name, &registry.written[&old])
+        };
+        let Some(check) = written.iter().find(is_new_name) else { continue };
+        registry.written.remove(&old);
+        registry.written.insert(check.name.clone(), check.clone());
+        registry.failing.remove(&old);
+        if let Some(assigned) = registry.assigned.remove(&old) {
+            registry.assigned.insert(check.name.clone(), assigned);
+        }
+    }
 }
 
 /// Accepts the user's check with this name as it is now, or that it is gone.
@@ -53,7 +73,7 @@ pub fn describe_change(name: &str, change: &CheckChange) -> String {
 }
 
 /// Why a deliverable cannot be verified until the user decides; empty if it can.
-pub(crate) fn concerning(registry: &CheckRegistry, deliverable: &str) -> Vec<String> {
+pub fn concerning(registry: &CheckRegistry, deliverable: &str) -> Vec<String> {
     let concerned = registry.changed.iter().filter(|(_, change)| change.deliverables.contains(deliverable));
     concerned.map(|(name, change)| describe_change(name, change)).collect()
 }

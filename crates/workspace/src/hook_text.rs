@@ -88,6 +88,40 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
     found
 }
 
+/// The files that a text has a shell or an interpreter read, whatever their names are.
+pub(crate) fn sourced_files(text: &str) -> Vec<String> {
+    const READERS: [&str; 15] = [
+        ".",
+        "source",
+        "source_env",
+        "source_env_if_exists",
+        "dotenv",
+        "dotenv_if_exists",
+        "sh",
+        "bash",
+        "dash",
+        "zsh",
+        "fish",
+        "node",
+        "perl",
+        "ruby",
+        "bun",
+    ];
+    let mut found = Vec::new();
+    for words in commands(text) {
+        let words: Vec<&str> = words.collect();
+        let is_reader = |word: &str| {
+            let name = word.rsplit('/').next().unwrap_or_default();
+            word == "." || READERS.contains(&name) || PYTHONS.contains(&name)
+        };
+        for (at, _) in words.iter().enumerate().filter(|(_, word)| is_reader(word)) {
+            found.extend(words[at + 1..].iter().find(|word| !word.starts_with('-')).map(|word| plain(word)));
+        }
+    }
+    found.retain(|path| !path.is_empty());
+    found
+}
+
 /// What the words of a text may name in the working tree, if it stands in `directory` of that tree. It may change to the directories in
 /// `entered`.
 pub(crate) fn mentioned<'a>(

@@ -11,6 +11,7 @@ mod carried_files;
 mod changed_file;
 mod checked_part;
 mod claim_fetch;
+mod discarded;
 mod excluded_files;
 mod first_commit;
 mod hook_text;

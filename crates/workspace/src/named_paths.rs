@@ -14,7 +14,7 @@ use crate::hub::UsersMachine;
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
-    has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, words,
+    has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, sourced_files, words,
 };
 
 /// Bytes of a hook or script that are looked at, and the most hooks of a directory.
@@ -59,7 +59,7 @@ const GIT_HOOKS: [&str; 23] = [
 ];
 
 /// Files of the working tree that programs act on by themselves, and that name the scripts to run.
-const ACTING_SETTINGS: [&str; 18] = [
+const ACTING_SETTINGS: [&str; 19] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".cursor/mcp.json",
@@ -70,6 +70,7 @@ const ACTING_SETTINGS: [&str; 18] = [
     ".overcommit.yml",
     ".pre-commit-config.yaml",
     ".vscode/mcp.json",
+    ".vscode/settings.json",
     ".vscode/tasks.json",
     "lefthook-local.yml",
     "lefthook.toml",
@@ -206,7 +207,8 @@ impl NamedPaths {
     /// Whether a path is named, or in a directory that is. `mode` is git's.
     pub(crate) fn contains(&self, path: &str, mode: &str) -> bool {
         let is_script = has_script_name(path) || RUNNABLE_MODES.contains(&mode);
-        let is_selected = |directory: &String| path.rsplit_once('/').is_some_and(|(own, _)| own == directory);
+        let own = path.rsplit_once('/').unwrap_or_default().0;
+        let is_selected = |directory: &String| own == directory;
         self.named.iter().any(|named| is_in(path, named))
             || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
     }
@@ -253,8 +255,16 @@ impl NamedPaths {
                 self.named.extend(inside.clone());
                 self.named.extend(named_in_hook(&text, tree));
             }
+            if kind == TextKind::Settings {
+                self.named.extend(included_by(&text));
+            }
             let entered = directories_in(&text, top);
-            for module in module_files(&text) {
+            // Settings have the program and its arguments in different places.
+            let as_command = match kind {
+                TextKind::Settings => text.replace(['[', ']', '{', '}', ':', '\n'], " "),
+                TextKind::Hook | TextKind::Script => text.clone(),
+            };
+            for module in module_files(&as_command) {
                 self.named.extend(entered.iter().map(|directory| format!("{directory}/{module}")));
                 self.named.push(module);
             }
@@ -262,6 +272,7 @@ impl NamedPaths {
             // Programs there come before others of their names.
             let path_lines = text.lines().filter(|line| line.contains("PATH")).collect::<Vec<_>>().join("\n");
             self.script_directories.extend(directories_in(&path_lines, top));
+            self.script_directories.extend(direnv_programs(&text));
             if text.contains("dotenv") {
                 self.named.extend([".env", ".env.local"].map(str::to_owned));
             }
@@ -271,12 +282,20 @@ impl NamedPaths {
             self.runner_files.extend(runner_files(&text).map(|file| (hook.clone(), file)));
             let directory =
                 inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
+            let from = ["", directory].into_iter().chain(entered.iter().map(String::as_str));
+            let sourced = sourced_files(&as_command);
+            let sourced: HashSet<String> = from
+                .flat_map(|from| sourced.iter().map(move |path| plain(&format!("{from}/{path}"))))
+                .filter(|path| !top.join(path).is_dir())
+                .collect();
+            self.named.extend(sourced.iter().cloned());
             for path in mentioned(&text, directory, entered) {
                 if self.mentioned.len() == MAX_MENTIONED {
                     break;
                 }
                 let file = top.join(&path);
-                let is_followed = is_script(&file) && !path.split('/').any(|part| INSTALLED.contains(&part));
+                let is_run = is_script(&file) || sourced.contains(&path);
+                let is_followed = is_run && !path.split('/').any(|part| INSTALLED.contains(&part));
                 if self.mentioned.insert(path) && is_followed {
                     texts.push_back(HookText { hook: hook.clone(), file, kind: TextKind::Script });
                 }
@@ -410,11 +429,36 @@ fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
 /// Of settings, the lines that say what to run; the others name files for other reasons.
 fn lines_with_commands(settings: &str) -> String {
     #[rustfmt::skip]
-    const KEYS: [&str; 11] = [
+    const KEYS: [&str; 15] = [
         "entry", "run", "command", "args", "script", "extends", "source", "repo", "additional_dependencies", "executable", "program",
+        "root", "rc:", "path", "interpreter",
     ];
-    let says_what_to_run = |line: &&str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
-    settings.lines().filter(says_what_to_run).collect::<Vec<_>>().join("\n")
+    let says_what_to_run = |line: &str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
+    let indentation = |line: &str| line.len() - line.trim_start().len();
+    let mut found = Vec::new();
+    // The value may be the lines below that stand farther in.
+    let mut block = None;
+    for line in settings.lines() {
+        let is_in_block = block.is_some_and(|outer| indentation(line) > outer);
+        if is_in_block || says_what_to_run(line) {
+            found.push(line);
+        }
+        if !is_in_block {
+            let begins = line.trim_end().trim_end_matches(['-', '+']).ends_with(['>', '|', ':', '[']);
+            block = (begins && says_what_to_run(line)).then(|| indentation(line));
+        }
+    }
+    found.join("\n")
+}
+
+/// What settings include, and where they have their scripts: whatever is there counts.
+fn included_by(settings: &str) -> Vec<String> {
+    const KEYS: [&str; 4] = ["extends", "source_dir", "rc:", "rc ="];
+    let lines = settings.lines().filter(|line| KEYS.iter().any(|key| line.contains(key)));
+    let names = lines
+        .flat_map(words)
+        .filter(|word| word.contains(['/', '.']) || !KEYS.iter().any(|key| key.starts_with(word)));
+    names.map(plain).filter(|path| !path.is_empty()).collect()
 }
 
 /// The directories with hooks that settings name. Those of Husky run the ones in the directory above.
@@ -460,6 +504,15 @@ fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
         found.extend(paths.filter(|path| runs_all || !tree.top.join(path).is_dir()));
     }
     found
+}
+
+/// The directories of programs that functions of direnv name, whether they exist or not.
+fn direnv_programs(text: &str) -> Vec<String> {
+    let is_one = |line: &&str| ["PATH_add", "path_add", "load_prefix"].iter().any(|name| line.contains(name));
+    let words: Vec<&str> = text.lines().filter(is_one).flat_map(words).collect();
+    let named = words.iter().map(|word| plain(word)).filter(|path| !path.is_empty());
+    let top = words.iter().filter(|word| matches!(**word, "." | "./")).map(|_| String::new());
+    named.flat_map(|path| [format!("{path}/bin"), path]).chain(top).collect()
 }
 
 /// The directories of the working tree that a text names, to which it may change.

@@ -2,7 +2,7 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 50] = [
+const DIRECTORIES: [&str; 52] = [
     ".aider",
     ".amazonq",
     ".amp",
@@ -40,9 +40,11 @@ const DIRECTORIES: [&str; 50] = [
     ".nova",
     ".nvim",
     ".opencode",
+    ".pi",
     ".pijul",
     ".qwen",
     ".roo",
+    ".shadowenv.d",
     ".sl",
     ".svn",
     ".theia",
@@ -56,11 +58,13 @@ const DIRECTORIES: [&str; 50] = [
     "__pycache__",
 ];
 
-/// Files, anywhere in the repository. Those of nix act through direnv.
-const FILES: [&str; 49] = [
+/// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
+const FILES: [&str; 65] = [
     ".aider.conf.yml",
     ".autoenv",
     ".autoenv.zsh",
+    ".autoenv_leave.zsh",
+    ".byebugrc",
     ".continuerc.json",
     ".crush.json",
     ".cursorrules",
@@ -71,10 +75,13 @@ const FILES: [&str; 49] = [
     ".envrc",
     ".exrc",
     ".gdbinit",
+    ".ghci",
     ".gitmodules",
     ".gitpod.yml",
     ".goosehints",
     ".gvimrc",
+    ".iex.exs",
+    ".irbrc",
     ".lazy.lua",
     ".lfsconfig",
     ".lldbinit",
@@ -83,24 +90,35 @@ const FILES: [&str; 49] = [
     ".mcp.json",
     ".nvim.lua",
     ".nvimrc",
+    ".ocamlinit",
+    ".opencode.json",
     ".overcommit.yml",
     ".pdbrc",
+    ".perldb",
     ".pre-commit-config.yaml",
     ".pre-commit-config.yml",
+    ".pryrc",
+    ".rdbgrc",
     ".renviron",
     ".roomodes",
     ".rprofile",
     ".rtx.toml",
+    ".tmuxinator.yml",
     ".tool-versions",
+    ".utoprc",
     ".vimrc",
     ".vimrc.local",
     ".windsurfrules",
     ".worktreeinclude",
     "buildserver.json",
+    "captainhook.json",
     "crush.json",
     "devenv.nix",
     "devenv.yaml",
     "flake.nix",
+    "grumphp.yaml",
+    "grumphp.yml",
+    "hie.yaml",
     "hk.pkl",
     "mcp.json",
     "opencode.json",
@@ -128,7 +146,7 @@ pub fn acts_by_itself(path: &str) -> bool {
         || ENDS.iter().any(|end| name.ends_with(end))
         || SETTINGS.iter().any(|end| name.ends_with(end))
             && BEGINNINGS_OF_SETTINGS.iter().any(|beginning| name.starts_with(beginning))
-        || path.contains("mise/config")
+        || ["mise/config", "mise/conf.d", ".github/hooks/"].iter().any(|part| path.contains(part))
         || parts.any(|directory| DIRECTORIES.contains(&directory))
 }
 
@@ -169,6 +187,8 @@ mod tests {
             ".gitmodules",
             "lefthook-local.toml",
             ".config/mise/config.toml",
+            ".config/mise/conf.d/x.toml",
+            ".github/hooks/a.json",
             "Team.code-workspace",
             "sub/.hg/hgrc",
         ] {

@@ -13,7 +13,7 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::first_commit::Beginning;
 use crate::hub::{Fetched, Hub, UNUSABLE};
-use crate::hub_layout::WORKSPACE;
+use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
 use crate::leftovers::Leftovers;
@@ -464,7 +464,11 @@ impl Hub {
         let Fetched { commit, continues_base } = self.fetch(&existing).await?;
         let is_ahead = from.commit.as_ref() != Some(&commit);
         // What had landed and is not there any more was removed by the user.
-        let was_removed = is_ahead && self.last_landed_commit().as_ref() == Some(&commit);
+        let mut was_removed = is_ahead && self.last_landed_commit().as_ref() == Some(&commit);
+        if is_ahead {
+            let tip = RunTip { branch: branch.to_owned(), commit };
+            was_removed |= self.discard_successor(&tip, from).await?;
+        }
         Ok((continues_base && !was_removed && (start == Start::Resumed || is_ahead)).then_some(existing))
     }
 }

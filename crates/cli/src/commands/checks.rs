@@ -56,8 +56,8 @@ pub fn cmd_checks(args: &ChecksArgs, environment: &Environment) -> Result<u8, Fa
     let (project, targets, is_accepted) = match &args.command {
         None => {
             let project = environment.project(&args.project)?;
-            let book = CheckRegistry::load(&project)?;
-            let checks = project_checks(&project, &book)?;
+            let mut book = CheckRegistry::load(&project)?;
+            let checks = project_checks(&project, &mut book)?;
             match args.json {
                 true => present::print_json(&as_json(&checks, &book)),
                 false => present::print(&as_text(&checks, &book)),

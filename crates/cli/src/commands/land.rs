@@ -5,8 +5,8 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_report::escape_controls;
-use autonoe_store::{LockHolder, ProjectUse};
-use autonoe_workspace::{Landing, LandingConsent};
+use autonoe_store::{LockHolder, Project, ProjectUse};
+use autonoe_workspace::{HubLayout, Landing, LandingConsent};
 use clap::Args;
 
 use crate::environment::Environment;
@@ -39,6 +39,10 @@ pub struct LandArgs {
     /// Also land changes to files that your checks judge by; `autonoe checks` then asks which version counts
     #[arg(long)]
     accept_protected: bool,
+
+    /// Give up these commits instead: nothing lands, and the next run begins from your last commit
+    #[arg(long, conflicts_with_all = ["checked", "accept_self_acting", "accept_protected"])]
+    discard: bool,
 }
 
 /// Show the commits of the last run that have not landed, and their changes
@@ -72,6 +76,11 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
             return Ok(exit::DONE);
         };
         let part = hub.checked_unlanded(&unlanded, &verified_commits_of(&project)?).await?;
+        if args.discard {
+            let kept = hub.discard(&unlanded).await?;
+            present::print_lines(&discarded(part.unlanded, &unlanded.branch, &kept, &project));
+            return Ok(exit::DONE);
+        }
         let to_land = if args.checked { unlanded.only_checked(&part) } else { Some(unlanded) };
         let Some(unlanded) = to_land else {
             present::print(NOTHING_CHECKED);
@@ -96,6 +105,16 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         }
         Ok(if why.is_none() { exit::DONE } else { exit::STUCK })
     })
+}
+
+fn discarded(count: usize, branch: &str, kept: &str, project: &Project) -> String {
+    let hub = HubLayout::in_state(project.state_dir()).git_dir();
+    format!(
+        "[DISCARDED] {count} commit(s) of {branch}. The next run begins from your last commit.\n\
+         What they finished may still be marked as passed: `autonoe verify` looks at it again.\n\
+         To have them back: git fetch {} {kept}\n",
+        hub.display()
+    )
 }
 
 pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault> {

@@ -18,7 +18,7 @@ use jiff::tz::TimeZone;
 
 use self::plan_file::{apply, parse, render};
 use crate::arguments::{CommonArgs, SpecArgs};
-use crate::engine::{RunJob, RunRequest, drive, estimate};
+use crate::engine::{RunJob, RunRequest, drive, estimate, is_old_plan};
 use crate::environment::Environment;
 use crate::lock_project::{LockedProject, lock_project};
 use crate::present::{self, plan_text};
@@ -50,6 +50,11 @@ pub fn cmd_plan(args: &PlanArgs, environment: &Environment) -> Result<u8, Fault>
         && let Some(text) = plan_text(&project, estimate(&project)?)?
     {
         present::print(&text);
+        if is_old_plan(&project)? {
+            present::print(
+                "\nSPEC.md has changed since this was planned: `autonoe run` updates the plan first, `autonoe plan --start-over` plans anew\n",
+            );
+        }
         return Ok(exit::DONE);
     }
     let request = RunRequest {

@@ -142,7 +142,8 @@ async fn changes(
     fn unreadable(error: impl std::error::Error) -> ChangesUnavailable {
         ChangesUnavailable::Unreadable(error.to_string().trim_end_matches('.').to_owned())
     }
-    let checkouts =
-        room_config::checkouts_outside_runs(project, environment, no_sandbox).await.map_err(unreadable)?;
+    let checkouts = room_config::checkouts_outside_runs(project, environment, no_sandbox, &[])
+        .await
+        .map_err(unreadable)?;
     checkouts.changes(before.as_deref(), after.as_deref()).await.map_err(unreadable)
 }

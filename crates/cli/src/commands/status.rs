@@ -24,7 +24,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::commands::notify::because;
-use crate::engine::{DeliverableCost, cost_by_deliverable, planned_spec};
+use crate::engine::{DeliverableCost, cost_by_deliverable, is_old_plan};
 use crate::environment::Environment;
 use crate::present::{self, local_time, short, status_tag};
 use crate::project_args::ProjectArgs;
@@ -126,12 +126,9 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     };
     let undelivered = undelivered(project, last_run.as_ref());
     let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(project).is_paused();
-    let is_old_plan = match (project.find_spec()?, project.planned_spec()) {
-        (Some(spec), Some(planned)) => planned_spec(&spec).is_ok_and(|now| now != planned),
-        _ => false,
-    };
-    let book = CheckRegistry::load(project)?;
-    let checks = project_checks(project, &book)?;
+    let is_old_plan = is_old_plan(project)?;
+    let mut book = CheckRegistry::load(project)?;
+    let checks = project_checks(project, &mut book)?;
     // While agents work, there always are some.
     let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
     let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));

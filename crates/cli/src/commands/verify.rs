@@ -4,13 +4,17 @@ use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::status::ProjectStatus;
-use autonoe_store::{Project, StatusStore};
-use autonoe_verify::{CheckoutFactory, Evidence, NO_COMMIT, Reproduction, last_commit, reproduce};
+use autonoe_report::project_checks;
+use autonoe_store::{CheckRegistry, Project, StatusStore};
+use autonoe_verify::{
+    CheckoutFactory, Evidence, NO_COMMIT, Reproduction, changes_concerning, last_commit, reproduce,
+};
 use autonoe_workspace::SiteOptions;
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use serde_json::json;
 
+use crate::arguments::variable_name;
 use crate::completion_candidates;
 use crate::environment::Environment;
 use crate::present;
@@ -31,6 +35,10 @@ pub struct VerifyArgs {
     #[command(flatten)]
     project: ProjectArgs,
 
+    /// Pass this environment variable to the checks, as the run did; its value is redacted (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = variable_name)]
+    env: Vec<String>,
+
     /// Run without the sandbox
     #[arg(long)]
     no_sandbox: bool,
@@ -48,9 +56,13 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     let runtime = runtime()?;
     let mut results = Vec::new();
     runtime.block_on(async {
-        let checkouts = room_config::checkouts_outside_runs(&project, environment, args.no_sandbox).await?;
+        let checkouts =
+            room_config::checkouts_outside_runs(&project, environment, args.no_sandbox, &args.env).await?;
+        let mut book = CheckRegistry::load(&project)?;
+        project_checks(&project, &mut book)?;
         for evidence in &evidence {
             let mut notes = notes(&project, status.as_ref(), evidence);
+            notes.extend(changes_concerning(&book, &evidence.deliverable));
             let reproduction = match reproduce(&project, &checkouts, evidence).await {
                 // The commit of a run in a workspace may not have landed.
                 Err(fault) if fault.code == NO_COMMIT => {

@@ -153,11 +153,19 @@ impl SpecChange {
 }
 
 /// Hash of what the deliverables of a specification are planned from.
-pub fn planned_spec(spec: &str) -> Result<String, Fault> {
+fn planned_spec(spec: &str) -> Result<String, Fault> {
     let planned = without_checks(spec).map_err(|error| {
         Fault::permanent(FaultLayer::Config, "spec", format!("SPEC.md cannot be read: {error}."))
     })?;
     Ok(sha256_hex(planned.as_bytes()))
+}
+
+/// Whether the specification has changed since the deliverables were planned.
+pub fn is_old_plan(project: &Project) -> Result<bool, Fault> {
+    Ok(match (project.find_spec()?, project.planned_spec()) {
+        (Some(spec), Some(planned)) => planned_spec(&spec).is_ok_and(|now| now != planned),
+        _ => false,
+    })
 }
 
 /// The command recorded in the journal for a run of a declarative agent.
@@ -218,6 +226,16 @@ impl PreparedJob {
         match self {
             Self::Deliverables(deliverables) => deliverables.spec_change.map(SpecChange::warning),
             Self::Agent(_) => None,
+        }
+    }
+
+    /// Whether a plan that there is already will be built as it is.
+    pub fn has_current_plan(&self) -> bool {
+        match self {
+            Self::Deliverables(job) => {
+                job.mode == Mode::Run && job.spec_change != Some(SpecChange::SyncedFirst)
+            }
+            Self::Agent(_) => false,
         }
     }
 

@@ -39,7 +39,8 @@ impl Sink for PlanAnnouncer {
                     // Ignored: the next run then updates the deliverables once more.
                     let _ = self.project.set_planned_spec(spec);
                 }
-                if phase == Some(Phase::Initializer) {
+                // An updated plan is shown to those who want to be asked.
+                if phase == Some(Phase::Initializer) || phase.is_some() && self.approval.is_some() {
                     self.announce();
                 }
             }
@@ -49,10 +50,18 @@ impl Sink for PlanAnnouncer {
 }
 
 impl PlanAnnouncer {
+    /// Asks about a plan that was there before the run.
+    pub fn ask_first(&self) {
+        if self.approval.is_some() {
+            self.announce();
+        }
+    }
+
     fn planning(&self) -> MutexGuard<'_, Option<Phase>> {
         self.planning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Shows the plan, and asks if the user wants to be asked.
     fn announce(&self) {
         let estimate = estimate(&self.project).ok().flatten();
         // Without a plan there is nothing to show, and the loop reports why.
@@ -79,6 +88,7 @@ impl PlanAnnouncer {
             return self.console.line(MessageLevel::Info, hint);
         }
         self.console.line(MessageLevel::Info, "Build this plan? [y/N]");
+        let console = Arc::clone(&self.console);
         std::thread::spawn(move || {
             let mut answer = String::new();
             let is_yes = io::stdin().read_line(&mut answer).is_ok()
@@ -86,7 +96,10 @@ impl PlanAnnouncer {
             // Ignored: the run then waits for another terminal.
             let _ = match is_yes {
                 true => control.set_paused(false),
-                false => control.request_stop(StopRequest::AfterSession),
+                false => {
+                    console.line(MessageLevel::Info, "Not approved: `autonoe plan --edit` changes the plan.");
+                    control.request_stop(StopRequest::AfterSession)
+                }
             };
         });
     }

@@ -145,6 +145,10 @@ impl ResolvedRun {
         let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();
         notices.extend(project.small_state_disk().map(|small| format!("{small}.")));
         notices.extend(notify.problems());
+        let unset = user.sandbox.env.iter().filter(|name| environment.variable(name).is_none());
+        notices.extend(
+            unset.map(|name| format!("{name} is not set, although your config.toml passes it to commands.")),
+        );
         notices.extend(without_sandbox.map(|what| {
             format!("the sandbox is disabled by {what}; system-level isolation is not enforced, and agents work in your checkout.")
         }));
@@ -172,11 +176,7 @@ impl ResolvedRun {
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);
         let mut room_config =
             room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
-        for (name, value) in passed {
-            if room_config.env.iter().all(|(own, _)| *own != name) {
-                room_config.env.push((name, value));
-            }
-        }
+        room_config::pass_variables(&mut room_config, passed);
         policy.mapping = room_config.bounds.mapping();
         let warnings = match site {
             Some(_) => {

@@ -25,7 +25,7 @@ pub fn plan_text(project: &Project, estimate: Option<CostEstimate>) -> Result<Op
     let Some(status) = StatusStore::read(project)?.filter(|status| status.active().count() > 0) else {
         return Ok(None);
     };
-    let checks = project_checks(project, &CheckRegistry::load(project)?)?;
+    let checks = project_checks(project, &mut CheckRegistry::load(project)?)?;
     let mut text = format!("Plan: {} deliverable(s)\n", status.active().count());
     status.active().for_each(|item| text.push_str(&deliverable(item, &checks)));
     text.push_str(&format!("{}\n", expected_cost(&status, estimate)));

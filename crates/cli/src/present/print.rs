@@ -165,8 +165,11 @@ fn coloured(line: &str) -> String {
 
 /// Clears a terminal; nothing elsewhere.
 pub fn clear_screen() {
-    // Ignored: the text is below the old one then.
-    let _ = ::console::Term::stdout().clear_screen();
+    let terminal = ::console::Term::stdout();
+    if terminal.is_term() {
+        // Ignored: the text is below the old one then.
+        let _ = terminal.clear_screen();
+    }
 }
 
 /// Prints JSON, or lines of it.

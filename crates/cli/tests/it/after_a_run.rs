@@ -5,7 +5,7 @@ use std::fs;
 use autonoe_scripted::ScriptedServer;
 use serde_json::Value;
 
-use super::support::{CliTestProject, coding, model};
+use super::support::{CliTestProject, builder, coding, model};
 
 const REASON: &str = "no STRIPE_KEY; the owner of the account has it";
 
@@ -58,7 +58,7 @@ fn a_blocked_deliverable_says_why_and_is_unblocked() {
     let (_, status) = autonoe(&project, None, &["status"]);
     assert_contains(&status, &[REASON, "in 1 session(s)"]);
     let (_, page) = autonoe(&project, None, &["report"]);
-    assert_contains(&page, &["the owner of the account has it"]);
+    assert_contains(&page, &["is blocked: thing B. no STRIPE", "`autonoe unblock B`"]);
     let (code, answer) = autonoe(&project, None, &["unblock", "A"]);
     assert_eq!(code, Some(2), "{answer}");
     assert_contains(&answer, &["\"A\" is passed, not blocked"]);
@@ -112,6 +112,21 @@ fn costs_are_added_up_over_projects_and_deliverables() {
     assert_eq!(before, "No sessions yet.\n");
     let (code, wrong) = autonoe(&project, None, &["cost", "--since", "yesterday"]);
     assert_eq!(code, Some(2), "{wrong}");
+}
+
+#[test]
+fn planning_is_no_cost_of_a_deliverable() {
+    let project = CliTestProject::new();
+    project.run(&model(&builder()), &["run"]).assert_ended("all_passed", 0);
+    let (_, text) = autonoe(&project, None, &["cost", "--by", "deliverable", "--json"]);
+    let rows: Value = serde_json::from_str(&text).expect("JSON");
+    let sessions: Vec<_> =
+        rows["rows"].as_array().expect("rows").iter().map(|row| (&row["key"], &row["sessions"])).collect();
+    assert_eq!(sessions.len(), 4, "{sessions:?}");
+    for id in ["A", "B", "C"] {
+        let key = format!("{}: {id}", project.root().display());
+        assert!(sessions.contains(&(&key.into(), &1.0.into())), "{id}: {sessions:?}");
+    }
 }
 
 #[test]
@@ -169,7 +184,10 @@ fn named_variables_reach_commands_and_are_redacted() {
     let output = command.output().expect("started");
     let screen = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert_eq!(output.status.code(), Some(0), "{screen}");
-    assert_contains(&screen, &["Max cost: $5.00", "[redacted]"]);
+    assert_contains(
+        &screen,
+        &["Max cost: $5.00", "[redacted]", "NOT_SET is not set, although your config.toml"],
+    );
     assert_eq!(project.read("tokens.txt"), "tok-1234567890 tok-0987654321\n");
     for secret in ["tok-1234567890", "tok-0987654321"] {
         assert!(!screen.contains(secret), "{screen}");

@@ -452,3 +452,42 @@ fn a_passed_variable_is_nowhere_in_what_checks_and_agents_say() {
         assert!(!project.read(file).contains(VALUE), "{file}");
     }
 }
+
+#[test]
+fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
+    const TOKEN: (&str, &str) = ("TOKEN", "swordfish-8417-never-real");
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_repository();
+    let write_check = |output: &str| {
+        let run = "test -n \"$TOKEN\" && cat a.txt";
+        let check = serde_json::json!({ "name": "a", "deliverable": "A", "run": run, "output": [output] });
+        project.write(".autonoe/checks.json", &serde_json::json!({ "checks": [check] }).to_string());
+    };
+    write_check("built");
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm built" } }]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          expect = "verified"
+          text = "done"
+        "#,
+    ));
+    let mut run = project.command(&model, &["run", "--env", "TOKEN"]);
+    RunOutput::from(run.env(TOKEN.0, TOKEN.1).output().expect("started")).assert_ended("all_passed", 0);
+    let autonoe = |args: &[&str]| {
+        let output = project.autonoe(None).args(args).env(TOKEN.0, TOKEN.1).output().expect("started");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    assert_eq!(autonoe(&["verify"]).0, Some(7), "the check needs the variable");
+    let (code, said) = autonoe(&["verify", "--env", "TOKEN"]);
+    assert!(code == Some(0) && !said.contains("was changed"), "{said}");
+
+    write_check("b");
+    for args in [&["verify", "--env", "TOKEN"][..], &["status"], &["checks"], &["report"]] {
+        let (_, said) = autonoe(args);
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains("our check 'a' was changed"), "{args:?}: {said}");
+    }
+}

@@ -107,8 +107,10 @@ fn a_changed_specification_is_planned_before_the_run_goes_on() {
     run.assert_ended("all_passed", 0);
     assert_eq!(run.sessions(), Vec::<&str>::new(), "a check changes no plan");
     fs::write(project.path("SPEC.md"), format!("{spec}\nAnd D.\n")).expect("written");
-    let (_, status) = autonoe(&project, "", &["status"]);
-    assert!(status.contains("SPEC.md has changed since these were planned"), "{status}");
+    for command in ["status", "plan"] {
+        let (_, said) = autonoe(&project, "", &[command]);
+        assert!(said.contains("SPEC.md has changed since"), "{command}: {said}");
+    }
     let run = project.run(&model, &["run", "--no-sync"]);
     run.assert_ended("all_passed", 0);
     assert!(run.stderr.contains("the run continues with the old ones"), "{}", run.stderr);
@@ -121,4 +123,25 @@ fn a_changed_specification_is_planned_before_the_run_goes_on() {
     assert_eq!(run.sessions(), Vec::<&str>::new(), "it is planned now");
     let (_, status) = autonoe(&project, "", &["status"]);
     assert!(!status.contains("SPEC.md has changed"), "{status}");
+}
+
+#[test]
+fn a_plan_that_is_there_or_was_updated_needs_approval_too() {
+    let project = CliTestProject::new();
+    let model = model(&syncing());
+    project.run(&model, &["plan"]).assert_ended("condition_met", 0);
+    let spec = project.read("SPEC.md");
+    fs::write(project.path("SPEC.md"), format!("{spec}\nAnd D.\n")).expect("written");
+    for (sessions, answer) in [(&["sync"][..], "stop"), (&[], "stop"), (&["coding"; 4], "resume")] {
+        let mut command = project.command(&model, &["run", "--approve-plan"]);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        let pause = project.journal().parent().expect("the state directory").join("control/pause");
+        until("it asks", || pause.exists());
+        assert!(project.statuses().iter().all(|(_, status)| *status == "pending"), "nothing is built");
+        assert_eq!(autonoe(&project, "", &[answer]).0, Some(0));
+        let run = RunOutput::from(child.wait_with_output().expect("ended"));
+        assert_eq!(run.sessions(), sessions, "{}", run.stderr);
+        assert!(run.stderr.contains("Plan: 4 deliverable(s)"), "{}", run.stderr);
+        assert!(!run.stderr.contains("was left for an earlier run"), "{}", run.stderr);
+    }
 }

@@ -1,10 +1,11 @@
 //! Out of quota: ending, waiting, being interrupted, continuing after a restart.
 
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::support::{CliTestProject, RunOutput, always, model, signal, until};
+use super::support::{CliTestProject, RunOutput, always, model, signal};
 
 /// A model whose quota resets at the given Unix time.
 pub fn out_of_quota(resets_at: i64) -> String {
@@ -22,7 +23,7 @@ fn waiting_is_shown_interruptible_and_continues_after_a_restart() {
     for expected_requests in [1, 1] {
         let mut command = project.command(&model, &["run", "--wait-for-quota"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("piped")));
+        let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let waiting = lines
             .by_ref()
             .map(|line| line.expect("read"))
@@ -80,14 +81,11 @@ fn a_reset_that_has_passed_waits_only_the_margin() {
         .stderr(Stdio::null())
         .spawn()
         .expect("started");
-    until("the model is called", || !model.requests().is_empty());
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    let waiting = lines.find(|line| line.contains("\"waiting\"")).expect("it waits");
     signal(&child, Signal::TERM);
-    let mut output = String::new();
-    std::io::Read::read_to_string(&mut child.stdout.take().expect("piped"), &mut output).expect("read");
     child.wait().expect("ended");
-    let waiting = output.lines().find(|line| line.contains("\"waiting\"")).expect("it waits");
-    let event: serde_json::Value = serde_json::from_str(waiting).expect("JSON");
+    let event: serde_json::Value = serde_json::from_str(&waiting).expect("JSON");
     assert!(event["remaining_seconds"].as_f64().expect("number") <= 60.0, "{event}");
 }
 

@@ -123,7 +123,7 @@ when = "one deliverable"
 "#;
 
 fn project() -> CliTestProject {
-    let project = CliTestProject::empty().in_workspace();
+    let project = CliTestProject::below(Path::new("/tmp")).in_workspace();
     project.write(
         "SPEC.md",
         "# Calculator\n\nA program calc.sh for a shop.\n\n```check ADD-001 name=adds\n$ sh calc.sh add 2 3\n5\n```\n",

@@ -30,6 +30,11 @@ impl CliTestProject {
         Self { directory: TestDirectory::default(), is_in_place: true }
     }
 
+    /// For tests that show the project's path.
+    pub fn below(parent: &Path) -> Self {
+        Self { directory: TestDirectory::below(parent), is_in_place: true }
+    }
+
     pub fn new() -> Self {
         let project = Self::empty();
         project.write("SPEC.md", "# Spec\n\nBuild three things: A, B and C.\n");

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::support::{CliTestProject, always, model, signal, until};
+use super::support::{CliTestProject, always, assert_script_followed, model, signal, until};
 
 /// Standard output of a command that ends with `code`.
 fn command(project: &CliTestProject, args: &[&str], code: i32) -> String {
@@ -126,4 +126,38 @@ fn status_says_when_the_users_branch_went_on_after_the_last_check() {
     run.assert_ended("all_passed", 0);
     assert!(run.stderr.contains("[FAILED] a of A"), "{}", run.stderr);
     assert_eq!(project.read("a.txt"), "built\n", "{}", run.stderr);
+}
+
+#[test]
+fn discarded_commits_neither_land_nor_are_built_on() {
+    // A killed run has brought only what was claimed; the rest is still in its workspace.
+    for (by, known) in [(Signal::INT, 3), (Signal::KILL, 1)] {
+        let project = stopped_run(&["--land", "never"], by);
+        let discarded = command(&project, &["land", "--discard"], 0);
+        assert!(
+            discarded.starts_with(&format!("[DISCARDED] {known} commit(s) of autonoe/1.")),
+            "{discarded}"
+        );
+        assert_eq!(command(&project, &["land"], 0), "Nothing is waiting to land.\n");
+        assert_eq!(command(&project, &["diff"], 0), "Nothing is waiting to land.\n");
+
+        let looks = r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "ls; git log --format=%s; echo other > b.txt; git add b.txt; git commit -qm other" } }]
+          [[conversation.turn]]
+          expect = "kept.txt\nwork"
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#;
+        let model = model(&always(looks));
+        project.command(&model, &["run", "-n", "1"]).output().expect("started");
+        assert_script_followed(&model);
+        command(&project, &["land"], 0);
+        assert_eq!(project.git(&["log", "--format=%s", "main"]), "other\nwork");
+
+        let back = discarded.lines().last().and_then(|line| line.split_once("git ")).expect("a command").1;
+        project.git(&back.split(' ').collect::<Vec<_>>());
+        assert_eq!(project.git(&["log", "--format=%s", "FETCH_HEAD"]), "2\n1\nchecked\nwork");
+    }
 }

@@ -26,7 +26,7 @@ async fn test_room_with(layer: SandboxLayer) -> Option<TestRoom> {
         fs::write(bounds.root.join("attributes.py"), PROGRAM).unwrap();
         bounds.read.push(bounds.root.with_file_name("outside"));
     };
-    TestRoom::with_layer(layer, read_outside).await
+    TestRoom::on_disk(layer, read_outside).await
 }
 
 async fn test_room_with_python() -> Option<TestRoom> {
@@ -139,7 +139,7 @@ async fn protected_and_hidden_paths_keep_their_attributes() {
         bounds.protected = vec![bounds.root.join(".git/hooks"), bounds.root.join(".claude")];
         bounds.hidden = vec![bounds.root.join("private")];
     };
-    let Some(test_room) = TestRoom::with_layer(SandboxLayer::Landlock, protect).await else { return };
+    let Some(test_room) = TestRoom::on_disk(SandboxLayer::Landlock, protect).await else { return };
     for attempt in [
         "chmod +x .git/hooks/pre-commit",
         "chmod 777 .git/hooks",

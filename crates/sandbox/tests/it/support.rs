@@ -36,6 +36,15 @@ impl TestRoom {
 
     /// A room with this layer; `None` if the machine does not support it.
     pub async fn with_layer(layer: SandboxLayer, change: impl FnOnce(&mut Bounds)) -> Option<Self> {
+        Self::below(&std::env::temp_dir(), layer, change).await
+    }
+
+    /// On a disk, which knows more calls than temporary files in memory.
+    pub async fn on_disk(layer: SandboxLayer, change: impl FnOnce(&mut Bounds)) -> Option<Self> {
+        Self::below(Path::new("/var/tmp"), layer, change).await
+    }
+
+    async fn below(parent: &Path, layer: SandboxLayer, change: impl FnOnce(&mut Bounds)) -> Option<Self> {
         let sandbox = match Sandbox::with_layer(Path::new(SUPERVISOR), layer, OsStr::new(PATH)) {
             Ok(sandbox) => sandbox,
             Err(why) => {
@@ -43,7 +52,7 @@ impl TestRoom {
                 return None;
             }
         };
-        Some(Self::of(&sandbox, change).await)
+        Some(Self::in_directory(&sandbox, TempDir::new_in(parent).unwrap(), change).await)
     }
 
     async fn of(sandbox: &Sandbox, change: impl FnOnce(&mut Bounds)) -> Self {

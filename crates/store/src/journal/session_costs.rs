@@ -17,7 +17,7 @@ pub struct SessionCost {
     /// `None` if a price is unknown.
     pub usd: Option<f64>,
     /// Deliverables whose status changed in it, or in the next session of the run that changed one: until then, the agents worked on
-    /// that. Empty if no session after it changed one.
+    /// that. Empty if no session after it changed one, and for planning and reviewing.
     pub deliverables: Vec<String>,
 }
 
@@ -26,6 +26,9 @@ const COSTS: &str = "
            CASE WHEN COUNT(c.id) > COUNT(c.usd) THEN NULL ELSE COALESCE(SUM(c.usd), 0) END
     FROM sessions s LEFT JOIN costs c ON c.run = s.run AND c.session = s.number
     GROUP BY s.run, s.number ORDER BY s.run, s.number";
+
+/// Instructions that concern all deliverables.
+const OF_THE_WHOLE: [&str; 4] = ["initializer", "sync", "verify", "review"];
 
 const CHANGED: &str = "
     SELECT DISTINCT s.run, s.number, c.deliverable
@@ -59,10 +62,11 @@ pub(super) fn session_costs(db: &Connection) -> Result<Vec<SessionCost>> {
     let mut next: Option<(i64, Vec<String>)> = None;
     for session in sessions.iter_mut().rev() {
         if let Some(ids) = changed.remove(&(session.run, session.number)) {
+            session.deliverables.clone_from(&ids);
             next = Some((session.run, ids));
-        }
-        if let Some((run, ids)) = &next
+        } else if let Some((run, ids)) = &next
             && *run == session.run
+            && !OF_THE_WHOLE.contains(&session.instruction.as_str())
         {
             session.deliverables.clone_from(ids);
         }

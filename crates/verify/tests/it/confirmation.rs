@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use autonoe_core::check::Assurance;
+use autonoe_core::check::{Assurance, Finding};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examiner};
@@ -10,6 +10,7 @@ use autonoe_core::instruction::Phase;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_core::status::ProjectStatus;
+use autonoe_sandbox::SandboxLayer;
 use autonoe_verify::Builder;
 
 use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
@@ -61,6 +62,24 @@ async fn a_status_set_to_passed_after_a_failure_is_refuted() {
     };
     examiner.status.change(Box::new(change)).await.unwrap();
     assert_eq!(examiner.confirm().await.unwrap().regressed, ["A"], "although the failure is known");
+}
+
+#[tokio::test]
+async fn what_a_partial_layer_has_found_is_found_again_on_a_full_one() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    if examiner.checkouts.room_config.sandbox.layer() != SandboxLayer::Bubblewrap {
+        return;
+    }
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.claim("A").await;
+    let finding = examiner.deliverable("A").await.finding.unwrap();
+    assert_eq!(finding.partial_layer, None);
+    let partial = Finding { partial_layer: Some("landlock".to_owned()), ..finding };
+    let change = |status: &mut ProjectStatus, _| Ok((status.set_finding("A", partial)?, Vec::new()));
+    examiner.status.change(Box::new(change)).await.unwrap();
+    assert!(examiner.confirm().await.unwrap().is_clean());
+    assert_eq!(examiner.deliverable("A").await.finding.unwrap().partial_layer, None);
 }
 
 #[tokio::test]

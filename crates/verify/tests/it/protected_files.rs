@@ -87,6 +87,22 @@ async fn a_dispute_is_reported_once_for_each_content() {
 }
 
 #[tokio::test]
+async fn a_test_that_was_forged_in_the_commit_alone_is_disputed() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS), ("tests/add.sh", WEAK)]);
+    fixture.write("tests/add.sh", TEST);
+    let words = ["the accepted versions of these files, not the current ones: tests/add.sh"];
+    examiner.assert_claim("A", Assurance::Verified, &words).await;
+    examiner.assert_claim("A", Assurance::Verified, &words).await;
+    examiner.confirm().await.unwrap();
+    assert_eq!(examiner.disputed(), ["tests/add.sh"], "it is reported once");
+    fixture.commit(&[("tests/add.sh", TEST)]);
+    examiner.assert_claim("A", Assurance::Verified, &["verified"]).await;
+    assert!(CheckRegistry::load(&fixture.project).unwrap().disputes.is_empty(), "it is settled");
+}
+
+#[tokio::test]
 async fn accepted_files_and_the_specification_are_protected_from_agents() {
     let fixture = VerifyFixture::tested();
     let examiner = fixture.prepared().await;

@@ -55,6 +55,21 @@ async fn a_changed_check_needs_the_users_word_even_if_it_fails_first() {
 }
 
 #[tokio::test]
+async fn a_check_under_another_heading_is_the_same() {
+    let fixture = VerifyFixture::new(SPEC);
+    drop(fixture.prepared().await);
+    let renamed = SPEC.replace("## Adding", "## Sums");
+    fixture.commit(&[("SPEC.md", &renamed), ("calc.sh", ADDS)]);
+    let examiner = fixture.prepared().await;
+    assert_eq!(changed(&examiner), Vec::<String>::new());
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    // Under the new name it is remembered as under the old one.
+    let weaker = renamed.replace("sh calc.sh add 10 20\n30", "cat calc.sh\necho");
+    fixture.commit(&[("SPEC.md", &weaker)]);
+    assert!(changed(&fixture.prepared().await)[0].contains("'sums-2' was changed"));
+}
+
+#[tokio::test]
 async fn more_time_and_more_checks_are_no_change() {
     let fixture = VerifyFixture::new(SPEC);
     drop(fixture.prepared().await);

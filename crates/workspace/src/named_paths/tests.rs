@@ -176,3 +176,54 @@ fn what_a_link_elsewhere_or_a_variable_names_is_named() {
         assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
 }
+
+#[test]
+fn what_other_settings_say_about_programs_is_followed() {
+    let lefthook = "pre-commit: {commands: {b: {root: \"lh/\", run: ./01.sh}}, scripts: {\"02.sh\": {runner: bash}}}\n\
+                    source_dir: lhs\nextends: [lh/05.yml]\nrc: ./lh/06.rc\n";
+    let (_directory, top) = repository(
+        "",
+        &[
+            ("lefthook.yml", lefthook),
+            (
+                ".envrc",
+                "load_prefix e/09\nPATH_add tools\nsource e/plain\nsource_env_if_exists e/new\n. e/x.inc\n",
+            ),
+            (
+                ".pre-commit-config.yaml",
+                "repos:\n- hooks:\n  - id: a\n    entry: >-\n      lh/folded.sh\n    files: src/a.py\n",
+            ),
+            ("e/plain", "bash e/more\n"),
+            ("lh/folded.sh", ""),
+            ("src/a.py", ""),
+            (
+                ".mcp.json",
+                "{\"mcpServers\": {\"a\": {\n\"command\": \"python3\",\n\"args\": [\"-m\", \"m.m02\"]}}}\n",
+            ),
+            (".vscode/settings.json", "{\"git.path\": \"${workspaceFolder}/tools2/git.sh\"}\n"),
+            ("lh/01.sh", ""),
+            ("tools2/git.sh", ""),
+        ],
+    );
+    let named = named_in(&top);
+    for path in [
+        "lh/01.sh",
+        "lhs/pre-commit/02.sh",
+        "lh/05.yml",
+        "lh/06.rc",
+        "lh/folded.sh",
+        "e/plain",
+        "e/more",
+        "e/new",
+        "e/x.inc",
+        "e/09/bin/git.sh",
+        "tools/x.sh",
+        "m/m02.py",
+        "tools2/git.sh",
+    ] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["src/main.rs", "src/a.py", "lh/other.rs", "m/m03.py", "tests/a.sh"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+}

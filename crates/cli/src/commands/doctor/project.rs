@@ -186,7 +186,7 @@ fn spec(project: &Project) -> Result<String, Fault> {
 
 /// A check that cannot run never passes, so it keeps a run from ending well.
 fn checks(project: &Project, environment: &Environment) -> DoctorFinding {
-    let checks = CheckRegistry::load(project).and_then(|registry| project_checks(project, &registry));
+    let checks = CheckRegistry::load(project).and_then(|mut registry| project_checks(project, &mut registry));
     let checks = match checks {
         Ok(checks) => checks,
         Err(fault) => return DoctorFinding::fault("checks", &fault),

@@ -29,7 +29,9 @@ pub fn main_job(pair: &Pair) {
     assert!(statuses.iter().all(|(_, status)| *status == "passed"), "{statuses:?}");
     assert_eq!(project.read("work-A.txt"), "built\n");
     assert!(run.of_type("tool_result").all(|event| event["is_error"] == false));
-    let names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
+    let mut names: Vec<_> = run.of_type("tool_call").filter_map(|event| event["name"].as_str()).collect();
+    // The agent reports calls of one turn as they come.
+    names[1..3].sort_unstable();
     assert_eq!(names[..3], ["mcp__autonoe__create", "Bash", "mcp__autonoe__set_status"]);
     assert_eq!(run.of_type("trouble").collect::<Vec<_>>(), Vec::<&serde_json::Value>::new());
     assert_in_order(&run);
