@@ -68,7 +68,8 @@ fn a_run_that_does_not_wait_prints_the_reset_time() {
     let run = project.run(&model, &["run"]);
     run.assert_ended("quota_exceeded", 5);
     assert!(run.stderr.contains("It resets Fri 1 Jan 00:00 UTC (in "), "{}", run.stderr);
-    assert!(run.stderr.contains(" d "), "{}", run.stderr);
+    // Within an hour of midnight it is a whole number of days.
+    assert!(run.stderr.contains(" d ") || run.stderr.contains(" d)"), "{}", run.stderr);
 }
 
 #[test]
