@@ -40,31 +40,17 @@ impl CallLog {
         now: Duration,
         output: &mut SessionOutput,
     ) -> RepetitionVerdict {
-        match event {
-            AgentEvent::ToolCall(call) => {
-                self.begun += 1;
-                let open = OpenCall { call: call.clone(), began: now, number: self.begun };
-                self.open.insert(call.id.clone(), open);
-                RepetitionVerdict::Fine
-            }
-            AgentEvent::ToolResult { id, content, .. } => match self.open.remove(id) {
-                Some(call) => self.finished(&call, content, now.saturating_sub(call.began), output),
-                None => RepetitionVerdict::Fine,
-            },
-            AgentEvent::Working { .. }
-            | AgentEvent::ModelCallStarted { .. }
-            | AgentEvent::Chunk { .. }
-            | AgentEvent::ModelCallEnded { .. }
-            | AgentEvent::Conversation { .. }
-            | AgentEvent::Text { .. }
-            | AgentEvent::Thinking { .. }
-            | AgentEvent::Usage(_)
-            | AgentEvent::Warning { .. }
-            | AgentEvent::UserMessage { .. }
-            | AgentEvent::HostRefused { .. }
-            | AgentEvent::Answer { .. }
-            | AgentEvent::End { .. } => RepetitionVerdict::Fine,
+        if let AgentEvent::ToolCall(call) = event {
+            self.begun += 1;
+            let open = OpenCall { call: call.clone(), began: now, number: self.begun };
+            self.open.insert(call.id.clone(), open);
         }
+        if let AgentEvent::ToolResult { id, content, .. } = event
+            && let Some(call) = self.open.remove(id)
+        {
+            return self.finished(&call, content, now.saturating_sub(call.began), output);
+        }
+        RepetitionVerdict::Fine
     }
 
     fn finished(
