@@ -239,9 +239,9 @@ impl CheckRoom<'_> {
 
     /// Watches the protected files, as they are after they were restored.
     #[cfg(target_os = "linux")]
-    fn watch(&self, files: &CheckoutFiles) -> Result<PathWatch, Fault> {
+    fn watch(&self, files: &CheckoutFiles, closed: &[PathBuf]) -> Result<PathWatch, Fault> {
         let protected = self.registry.files.keys().map(|file| file.at(&files.root));
-        PathWatch::start(files.top(), protected).map_err(|error| unwatchable(&error))
+        PathWatch::start(files.top(), protected, closed).map_err(|error| unwatchable(&error))
     }
 
     /// Runs one command in a new room.
@@ -258,7 +258,7 @@ impl CheckRoom<'_> {
         };
         let before = stamps(&files.root, self.registry);
         #[cfg(target_os = "linux")]
-        let watch = self.watch(files)?;
+        let watch = self.watch(files, &directories)?;
         let mut run = run_in(check, &sandbox, &files.root, self.checkout.output_stream(files)).await;
         run.redact(&self.checkout.redactor());
         sandbox.close().await;

@@ -128,6 +128,17 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || shadows_a_program(path)
 }
 
+/// Endings of files that interpreters load by a name without it.
+const CODE: [&str; 18] = [
+    ".bash", ".cjs", ".js", ".jsx", ".lua", ".mjs", ".mts", ".php", ".pl", ".pm", ".py", ".pyd", ".rb",
+    ".sh", ".so", ".ts", ".tsx", ".zsh",
+];
+
+/// Whether an interpreter could load it.
+pub(crate) fn is_code(path: &str) -> bool {
+    CODE.iter().any(|ending| path.ends_with(ending))
+}
+
 /// Programs that package scripts start by their names: npm looks for them in the project first.
 const PROGRAMS: [&str; 12] =
     ["bash", "bun", "cargo", "deno", "env", "make", "node", "npm", "npx", "python", "python3", "sh"];
