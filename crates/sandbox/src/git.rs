@@ -25,6 +25,9 @@ pub(crate) struct RepositorySnapshot {
     pub(crate) locks: Vec<GitLock>,
     /// `None` if the repositories within the project do not matter.
     nested: Option<NestedSnapshot>,
+    /// `None` if nothing in the room can write them.
+    #[serde(default)]
+    hooks: Option<HookFiles>,
 }
 
 /// The state of the repositories within the project.
@@ -32,8 +35,16 @@ pub(crate) struct RepositorySnapshot {
 struct NestedSnapshot {
     directories: Vec<PathBuf>,
     leading_out: Vec<PathBuf>,
-    /// Their hooks and their contents.
-    hooks: Vec<(PathBuf, Vec<u8>)>,
+    hooks: HookFiles,
+}
+
+/// The hooks of some repositories.
+#[derive(Debug, Serialize, Deserialize)]
+struct HookFiles {
+    /// The git directories.
+    directories: Vec<PathBuf>,
+    /// The hooks and their contents.
+    files: Vec<(PathBuf, Vec<u8>)>,
 }
 
 impl RepositorySnapshot {
@@ -46,7 +57,7 @@ impl RepositorySnapshot {
         let lists = repository.directories.iter().map(|directory| directory.join(REBASE_LIST));
         let settings = repository.settings().chain(lists).filter_map(read).collect();
         let locks = repository.locks(root);
-        Self { root: root.to_owned(), repository, settings, locks, nested: None }
+        Self { root: root.to_owned(), repository, settings, locks, nested: None, hooks: None }
     }
 
     /// With the repositories within the project.
@@ -56,9 +67,14 @@ impl RepositorySnapshot {
         let leading_out = found.leading_out.into_iter().collect();
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
         self.settings.extend(directories.iter().map(|git| git.join("config")).filter_map(read));
-        let hooks = directories.iter().flat_map(|git| hook_files(&git.join("hooks")));
-        let hooks = hooks.filter_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()??)));
-        self.nested = Some(NestedSnapshot { hooks: hooks.collect(), directories, leading_out });
+        let hooks = HookFiles::of(directories.clone());
+        self.nested = Some(NestedSnapshot { hooks, directories, leading_out });
+        self
+    }
+
+    /// With the project's own hooks, for a layer that does not make them read-only.
+    pub(crate) fn with_own_hooks(mut self) -> Self {
+        self.hooks = Some(HookFiles::of(self.repository.directories.clone()));
         self
     }
 
@@ -126,8 +142,9 @@ impl RepositorySnapshot {
                 repairs.push(describe(&config, "would make git run a command", remedy, moved));
             }
         }
+        repairs.extend(self.hooks.iter().flat_map(|hooks| hooks.repair(is_of_session)));
         if let Some((before, now)) = &nested {
-            repairs.extend(before.repair_hooks(is_of_session));
+            repairs.extend(before.hooks.repair(is_of_session));
             // An agent's own home is such a place, and has the same path outside.
             for git in now.leading_out.iter().filter(|git| !before.leading_out.contains(git)) {
                 let moved = fs::rename(git, git.with_file_name(".git.suspect"));
@@ -154,13 +171,19 @@ impl RepositorySnapshot {
     }
 }
 
-impl NestedSnapshot {
-    /// Moves away new hooks of repositories that existed, and restores changed ones.
-    fn repair_hooks(&self, is_of_session: impl Fn(&Path) -> bool) -> Vec<String> {
+impl HookFiles {
+    fn of(directories: Vec<PathBuf>) -> Self {
+        let files = directories.iter().flat_map(|git| hook_files(&git.join("hooks")));
+        let files = files.filter_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()??)));
+        Self { files: files.collect(), directories }
+    }
+
+    /// Moves away new hooks, and restores changed ones.
+    fn repair(&self, is_of_session: impl Fn(&Path) -> bool) -> Vec<String> {
         let mut repairs = Vec::new();
         let directories = self.directories.iter().filter(|directory| is_where_it_was(directory));
         for file in directories.flat_map(|git| hook_files(&git.join("hooks"))) {
-            let before = self.hooks.iter().find(|(known, _)| *known == file).map(|(_, text)| text);
+            let before = self.files.iter().find(|(known, _)| *known == file).map(|(_, text)| text);
             let is_same = before.is_some_and(|before| {
                 read_bytes(&file, CONFIG_LIMIT).is_ok_and(|now| now.as_ref() == Some(before))
             });
@@ -498,6 +521,25 @@ mod tests {
         assert_eq!(read("known/.git/config"), "[core]\n\tbare = false\n");
         assert_eq!(read("known/.git/hooks/post-commit"), "the user's");
         assert_eq!(before.repair(now()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn hooks_of_the_project_are_restored_where_a_room_can_write_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        init(&root);
+        let hook = |name: &str| root.join(".git/hooks").join(name);
+        fs::write(hook("pre-push"), "the user's").unwrap();
+        let known = RepositorySnapshot::of(&root, |_| true);
+        let writable = RepositorySnapshot::of(&root, |_| true).with_own_hooks();
+        fs::write(hook("pre-push"), "the agent's").unwrap();
+        fs::write(hook("pre-commit"), "the agent's").unwrap();
+        assert_eq!(known.repair(now()), Vec::<String>::new(), "nobody in the room can have done that");
+        let repairs = writable.repair(now());
+        assert_eq!(repairs.len(), 2, "{repairs:#?}");
+        assert_eq!(fs::read_to_string(hook("pre-push")).unwrap(), "the user's");
+        assert!(!hook("pre-commit").exists() && hook("pre-commit.suspect").exists());
+        assert_eq!(writable.repair(now()), Vec::<String>::new());
     }
 
     #[test]

@@ -126,7 +126,8 @@ impl Sandbox {
 
     /// Opens a room. Its home and temporary directory are created if they are missing.
     pub async fn open(&self, bounds: Bounds) -> Result<Room, OpenError> {
-        self.open_with(bounds, CleanupPlan::of).await
+        let layer = self.layer;
+        self.open_with(bounds, move |bounds, missing| CleanupPlan::of(bounds, layer, missing)).await
     }
 
     async fn open_with(

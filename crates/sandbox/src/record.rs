@@ -14,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime};
 use autonoe_files::{DOCUMENT_LIMIT, open_regular, read_opened};
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, SandboxLayer};
 use crate::git::RepositorySnapshot;
 use crate::git_locks::GitLock;
 use crate::in_use::InUse;
@@ -46,11 +46,17 @@ pub(crate) struct RoomRecord {
 
 impl CleanupPlan {
     /// The plan for a room with these bounds, from the current state of the project.
-    pub(crate) fn of(bounds: &Bounds, placeholders: Vec<PathBuf>) -> Self {
+    pub(crate) fn of(bounds: &Bounds, layer: SandboxLayer, placeholders: Vec<PathBuf>) -> Self {
         let may_write = |path: &Path| bounds.writable().any(|writable| path.starts_with(writable));
-        let before = RepositorySnapshot::of(&bounds.root, may_write);
-        let before = Some(if bounds.is_users_checkout { before.with_nested() } else { before });
-        Self { placeholders, before, opened: SystemTime::now() }
+        let mut before = RepositorySnapshot::of(&bounds.root, may_write);
+        if bounds.is_users_checkout {
+            before = before.with_nested();
+            // The other layers cannot forbid to write a part of what may be written.
+            if layer != SandboxLayer::Bubblewrap {
+                before = before.with_own_hooks();
+            }
+        }
+        Self { placeholders, before: Some(before), opened: SystemTime::now() }
     }
 
     /// Nothing to clean up, for a room in which no program runs.
