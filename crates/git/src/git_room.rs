@@ -73,11 +73,13 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// The last line of what git reported, for a message.
+    /// The last error that git reported, for a message; otherwise its last line. Versions before 2.46 give hints that cannot be switched
+    /// off, also behind an error.
     pub fn reason(&self) -> String {
-        let mut lines = self.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-        let line = lines.next_back().unwrap_or("git gave no reason");
-        line.trim_start_matches("fatal: ").trim_start_matches("error: ").trim_end_matches('.').to_owned()
+        let lines = || self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).rev();
+        let error = lines().find_map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")));
+        let other = || lines().find(|line| !line.starts_with("hint:"));
+        error.or_else(other).unwrap_or("git gave no reason").trim_end_matches('.').to_owned()
     }
 }
 
@@ -194,4 +196,26 @@ async fn read(pipe: Option<io::PipeReader>) -> io::Result<String> {
 
 pub fn broken(error: &dyn std::fmt::Display) -> Fault {
     Fault::transient(FaultLayer::System, "git", format!("git failed: {error}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Finished;
+
+    #[test]
+    fn the_reason_is_the_error_and_not_a_hint() {
+        for (stderr, reason) in [
+            ("", "git gave no reason"),
+            ("warning: one\nsomething else.\n", "something else"),
+            (
+                "fatal: not a tree.\nhint: Support for <GIT_DIR>/info/grafts is deprecated\nhint: \n",
+                "not a tree",
+            ),
+            ("error: first\nfatal: second\nAborting\n", "second"),
+            ("hint: only this\n", "git gave no reason"),
+        ] {
+            let finished = Finished { code: 1, stdout: String::new(), stderr: stderr.to_owned() };
+            assert_eq!(finished.reason(), reason, "{stderr}");
+        }
+    }
 }
