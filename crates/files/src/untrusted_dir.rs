@@ -6,11 +6,13 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Component, Path};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, fchmod, fsync, mkdirat, openat, renameat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, Dir, Mode, OFlags, fchmod, fstat, fsync, mkdirat, openat, renameat, statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::error::ReadError;
@@ -178,7 +180,7 @@ impl UntrustedDir {
             Err(Errno::ISDIR | Errno::PERM) if depth > 0 => {}
             Err(error) => return Err(error.into()),
         }
-        let directory = Self(openat(&self.0, name, DIRECTORY, Mode::empty())?);
+        let directory = self.open_to_empty(name)?;
         for entry in Dir::read_from(&directory.0)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
@@ -190,6 +192,16 @@ impl UntrustedDir {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Opens a directory in which everything is to be removed, even if its permissions forbid that to its owner: Go leaves such directories.
+    fn open_to_empty(&self, name: &OsStr) -> io::Result<Self> {
+        let place = openat(&self.0, name, DIRECTORY | OFlags::PATH, Mode::empty())?;
+        if fstat(&place)?.st_mode & 0o700 != 0o700 {
+            // A descriptor that only names a place cannot be changed itself.
+            rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)?;
+        }
+        Ok(Self(openat(&self.0, name, DIRECTORY, Mode::empty())?))
     }
 
     /// The names in this directory, sorted; at most the first `limit` of those that it lists.

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::redact::{Redactor, SecretValues};
-use autonoe_files::{UntrustedDir, Visibility, WriteFailure};
+use autonoe_files::{UntrustedDir, Visibility, WriteFailure, remove_tree};
 use autonoe_git::GitRoom;
 use autonoe_sandbox::{
     Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SandboxLayer, SessionSandbox,
@@ -28,7 +28,7 @@ use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::ChangedFiles;
 use crate::runner_files::runner_files_in;
 use crate::startup_places::{make_startup_places, startup_places};
-use crate::uncommitted::uncommitted;
+use crate::uncommitted::{Uncommitted, uncommitted};
 
 /// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
 const FILL: &str = r#"cd "$1" || exit
@@ -82,6 +82,8 @@ pub struct Revision {
     pub tree: String,
     /// Uncommitted files, which were not checked.
     pub uncommitted: Vec<String>,
+    /// Those of which the commit has another version.
+    pub(crate) changed: BTreeSet<String>,
     /// Reason for copying files, if they were copied.
     pub copied: Option<NoCommit>,
 }
@@ -134,6 +136,13 @@ pub struct CheckoutFiles {
 pub(crate) struct PreparedFiles {
     pub(crate) commands: Vec<String>,
     pub(crate) files: CheckoutFiles,
+}
+
+impl Drop for CheckoutFiles {
+    fn drop(&mut self) {
+        // Ignored: leftovers are removed later.
+        let _ = remove_tree(self.directory.path());
+    }
 }
 
 impl CheckoutFiles {
@@ -269,7 +278,7 @@ impl Checkout {
     /// Undoes [`Self::set_aside`].
     pub(crate) fn put_back(&self, aside: PathBuf, files: &CheckoutFiles) -> Result<(), Fault> {
         let directory = files.directory.path();
-        let put_back = fs::remove_dir_all(directory).and_then(|()| fs::rename(aside, directory));
+        let put_back = remove_tree(directory).and_then(|()| fs::rename(aside, directory));
         put_back.map_err(|error| self.factory.io_fault(&error))
     }
 
@@ -286,7 +295,7 @@ impl CheckoutFactory {
             let touched = entry.metadata().and_then(|metadata| metadata.modified()).ok();
             if touched.is_none_or(|at| at.elapsed().is_ok_and(|since| since >= age)) {
                 // Ignored: leftovers do no harm.
-                let _ = fs::remove_dir_all(entry.path());
+                let _ = remove_tree(&entry.path());
             }
         }
         History { directory: self.history.clone() }.remove_old(age);
@@ -324,7 +333,9 @@ impl CheckoutFactory {
         let (revision, content) = match brought {
             Ok((objects, uncommitted)) => {
                 let (commit, tree) = (Some(objects.commit.clone()), objects.tree.clone());
-                (Revision { commit, tree, uncommitted, copied: None }, Content::Commit(objects))
+                let Uncommitted { names, changed } = uncommitted;
+                let revision = Revision { commit, tree, uncommitted: names, changed, copied: None };
+                (revision, Content::Commit(objects))
             }
             Err(QueryError::Fault(fault)) => return Err(self.explain(fault)),
             Err(QueryError::NoCommit(_)) if commit.is_some() => {
@@ -335,7 +346,8 @@ impl CheckoutFactory {
             Err(QueryError::NoCommit(why)) => {
                 let files = directory.path().join("files");
                 let tree = self.copy(&files, why).await?;
-                let revision = Revision { commit: None, tree, uncommitted: Vec::new(), copied: Some(why) };
+                let (uncommitted, changed) = Default::default();
+                let revision = Revision { commit: None, tree, uncommitted, changed, copied: Some(why) };
                 (revision, Content::Files(files))
             }
         };
@@ -390,7 +402,7 @@ impl CheckoutFactory {
         own_room: &GitRoom,
         directory: &Path,
         commit: Option<&str>,
-    ) -> Result<(CommitObjects, Vec<String>), QueryError> {
+    ) -> Result<(CommitObjects, Uncommitted), QueryError> {
         let source_room = self.git_room(source.readable.clone(), [])?;
         let history = History { directory: self.history.clone() };
         let target = directory.join("objects.git");
@@ -400,7 +412,8 @@ impl CheckoutFactory {
         Ok((brought?, uncommitted?))
     }
 
-    async fn uncommitted(&self) -> Result<Vec<String>, Fault> {
+    /// What is not committed where agents work.
+    pub(crate) async fn uncommitted(&self) -> Result<Uncommitted, Fault> {
         let repository = Repository::around(&self.root);
         let top = repository.top(&self.root).to_owned();
         let hub = self.hub.iter().flat_map(|hub| [hub.git_dir.clone(), hub.base.clone()]);
