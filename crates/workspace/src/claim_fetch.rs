@@ -43,8 +43,8 @@ impl ClaimPreparation for ClaimFetch {
             let message = format!("Save uncommitted work for the checks of {}", deliverable.id);
             self.hub.save_leftovers(&self.workspace, &message).await.map_err(refused)?;
         }
-        let fetched = self.hub.fetch(&self.workspace).await.map_err(refused)?;
-        self.checked.set(Some(fetched.commit));
+        let commit = self.hub.fetch_new(&self.workspace).await.map_err(refused)?;
+        self.checked.set(Some(commit));
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::hub_refs;
-use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, show_bytes};
+use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, remove_tree, show_bytes};
 use autonoe_git::{Finished, GitRoom, Skeleton, broken, pipe, write_ref};
 use autonoe_sandbox::{Repository, RoomConfig};
 use tempfile::TempDir;
@@ -21,6 +21,7 @@ use crate::hub_layout::HubLayout;
 use crate::object_files::{link_objects, pack_files};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
+use crate::workspace_head::head_commit;
 
 /// Maximum size of what one fetch brings, in bytes.
 const MAX_FETCH: u64 = 2 << 30;
@@ -82,14 +83,6 @@ impl fmt::Debug for ListProtected {
     }
 }
 
-/// What [`Hub::fetch`] brought.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fetched {
-    pub commit: String,
-    /// Whether the commit continues the one from which the workspace was made.
-    pub continues_base: bool,
-}
-
 impl Hub {
     pub fn new(root: PathBuf, layout: HubLayout, room_config: RoomConfig, users: UsersMachine) -> Self {
         Self { root, layout, room_config, users }
@@ -135,7 +128,7 @@ impl Hub {
         let workspaces = entries(self.layout.workspaces()).filter(is_old);
         for entry in entries(self.layout.scratch()).chain(workspaces) {
             // Ignored: leftovers do no harm.
-            let _ = fs::remove_dir_all(entry.path());
+            let _ = remove_tree(&entry.path());
         }
     }
 
@@ -205,8 +198,19 @@ impl Hub {
         })
     }
 
-    /// Brings the commit that a workspace is at, and all that it reaches, into the hub.
-    pub async fn fetch(&self, workspace: &Workspace) -> Result<Fetched, Fault> {
+    /// As [`Self::fetch`]. If there is nothing new, git is not asked whether it can use the workspace.
+    pub async fn fetch_new(&self, workspace: &Workspace) -> Result<String, Fault> {
+        match head_commit(&workspace.tree()) {
+            Some(commit) if self.last_fetched(workspace).as_ref() == Some(&commit) => {
+                self.set_current(workspace, &commit)?;
+                Ok(commit)
+            }
+            _ => self.fetch(workspace).await,
+        }
+    }
+
+    /// Brings the commit that a workspace is at, and all that it reaches, into the hub. Returns the commit.
+    pub async fn fetch(&self, workspace: &Workspace) -> Result<String, Fault> {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
         }
@@ -217,7 +221,7 @@ impl Hub {
     }
 
     /// Nothing of the agent's may have run in `room`: we write there from outside.
-    async fn fetch_in(&self, room: &GitRoom, workspace: &Workspace) -> Result<Fetched, Fault> {
+    async fn fetch_in(&self, room: &GitRoom, workspace: &Workspace) -> Result<String, Fault> {
         let head = room.run(HEAD_COMMIT, [workspace.git_dir()]).await?;
         let commit = head.stdout.trim().to_owned();
         if head.code != 0 || !is_hash(&commit) {
@@ -229,11 +233,18 @@ impl Hub {
             self.keep(&quarantine).map_err(|error| self.unwritable(&error))?;
         }
         self.set_current(workspace, &commit)?;
-        let continues_base = match workspace.base() {
-            Some(base) => self.is_ancestor(room, base, &commit).await?,
-            None => true,
+        Ok(commit)
+    }
+
+    /// Whether a commit of the hub continues the one from which the workspace was made.
+    pub async fn continues_base(&self, workspace: &Workspace, commit: &str) -> Result<bool, Fault> {
+        let Some(base) = workspace.base().filter(|base| *base != commit) else {
+            return Ok(true);
         };
-        Ok(Fetched { commit, continues_base })
+        let room = self.room(self.layout.readable(), [])?;
+        let continues = self.is_ancestor(&room, base, commit).await;
+        room.close().await;
+        continues
     }
 
     /// Makes a commit that the hub has the one of the workspace, which checks look at.

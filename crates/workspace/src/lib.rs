@@ -35,11 +35,12 @@ mod unfinished_landing;
 mod unlanded;
 mod user_files;
 mod workspace;
+mod workspace_head;
 mod workspace_preparation;
 
 pub use checked_part::CheckedPart;
 pub use first_commit::Beginning;
-pub use hub::{Fetched, Hub, ListProtected, UsersMachine};
+pub use hub::{Hub, ListProtected, UsersMachine};
 pub use hub_layout::{HubLayout, RunTip};
 pub use landing::{Landing, LandingConsent, LandingTarget};
 pub use landing_error::{LandingRefusal, PROTECTED, SELF_ACTING};

@@ -12,7 +12,7 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::first_commit::Beginning;
-use crate::hub::{Fetched, Hub, UNUSABLE};
+use crate::hub::{Hub, UNUSABLE};
 use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
@@ -171,7 +171,7 @@ impl WorkspaceSite {
                 }
                 if options.includes_uncommitted && !options.is_throwaway {
                     hub.save_leftovers(&workspace, "Include uncommitted changes").await?;
-                    included = Some(hub.fetch(&workspace).await?.commit);
+                    included = Some(hub.fetch(&workspace).await?);
                 }
                 workspace
             }
@@ -223,7 +223,7 @@ impl WorkspaceSite {
         if self.options.is_throwaway {
             return Ok(());
         }
-        match self.hub.fetch(&self.workspace).await {
+        match self.hub.fetch_new(&self.workspace).await {
             Err(fault) if fault.code != UNUSABLE => Err(fault),
             _ => Ok(()),
         }
@@ -330,15 +330,22 @@ impl WorkspaceSite {
     /// used is named, and does not prevent the rest.
     async fn bring_home(&self, save: Option<&str>) -> Result<Home, Fault> {
         let mut home = Home::default();
+        let mut git_works = false;
         if let Some(message) = save {
-            match self.hub.save_leftovers(&self.workspace, message).await {
+            let saved = self.hub.save_leftovers(&self.workspace, message).await;
+            git_works = saved.is_ok();
+            match saved {
                 Ok(Leftovers { saved: 0, left }) if left.is_empty() => {}
                 Ok(Leftovers { saved, left }) => home.events.push(SiteEvent::Saved { files: saved, left }),
                 Err(fault) => home.unusable(fault)?,
             }
         }
-        match self.hub.fetch(&self.workspace).await {
-            Ok(fetched) => home.commit = Some(fetched.commit),
+        let fetched = match git_works {
+            true => self.hub.fetch_new(&self.workspace).await,
+            false => self.hub.fetch(&self.workspace).await,
+        };
+        match fetched {
+            Ok(commit) => home.commit = Some(commit),
             Err(fault) => {
                 home.unusable(fault)?;
                 home.is_unusable = true;
@@ -461,7 +468,8 @@ impl Hub {
             return Ok(None);
         }
         self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
-        let Fetched { commit, continues_base } = self.fetch(&existing).await?;
+        let commit = self.fetch_new(&existing).await?;
+        let continues_base = self.continues_base(&existing, &commit).await?;
         let is_ahead = from.commit.as_ref() != Some(&commit);
         // What had landed and is not there any more was removed by the user.
         let mut was_removed = is_ahead && self.last_landed_commit().as_ref() == Some(&commit);

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::remove_tree;
 use autonoe_git::Skeleton;
 use autonoe_sandbox::RepositoryProblem;
 
@@ -142,7 +143,7 @@ pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
 /// Removes a file or directory, and whatever else an agent may have put in its place.
 fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(metadata) if metadata.is_dir() => remove_tree(path),
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };

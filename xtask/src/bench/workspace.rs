@@ -68,8 +68,7 @@ async fn times(autonoe: &Path) -> Result<Vec<BenchRow>> {
         let fetched = hub.fetch(&workspace).await?;
         let start = Instant::now();
         let target = &LandingTarget::CheckedOut;
-        let landing =
-            hub.land(&workspace, &fetched.commit, &revision, target, LandingConsent::default()).await?;
+        let landing = hub.land(&workspace, &fetched, &revision, target, LandingConsent::default()).await?;
         landed.add(start.elapsed());
         if !matches!(landing, Landing::Landed { .. }) {
             return Err(format!("It did not land: {landing:?}").into());

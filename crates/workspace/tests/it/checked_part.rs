@@ -40,7 +40,7 @@ async fn a_commit_with_the_same_files_was_seen() {
     let (workspace, _) = fixture.workspace().await;
     let checked = fixture.work(&workspace, &[("a.txt", "1")]);
     fixture.git_in(&workspace.tree(), &["commit", "-q", "--allow-empty", "-m", "nothing"]);
-    let tip = fixture.hub.fetch(&workspace).await.unwrap().commit;
+    let tip = fixture.hub.fetch(&workspace).await.unwrap();
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
     let found = fixture.hub.checked_unlanded(&unlanded, &[checked]).await.unwrap();
     assert_eq!(found.unseen, 0);

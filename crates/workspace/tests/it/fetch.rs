@@ -10,11 +10,14 @@ async fn commits_are_fetched_again_and_again() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
     let fetched = fixture.hub.fetch(&workspace).await.unwrap();
-    assert_eq!(Some(fetched.commit), revision.commit, "nothing was committed");
+    assert_eq!(Some(fetched), revision.commit, "nothing was committed");
     for number in 0..3 {
         let commit = fixture.work(&workspace, &[("count.txt", &number.to_string())]);
-        let fetched = fixture.hub.fetch(&workspace).await.unwrap();
-        assert_eq!((fetched.commit.as_str(), fetched.continues_base), (commit.as_str(), true));
+        for _ in 0..2 {
+            let fetched = fixture.hub.fetch_new(&workspace).await.unwrap();
+            assert_eq!(fetched, commit);
+            assert!(fixture.hub.continues_base(&workspace, &fetched).await.unwrap());
+        }
         assert_eq!(fixture.hub_git(&["show", "autonoe/1:count.txt"]), number.to_string());
     }
     fixture.hub_git(&["fsck", "--full", "--strict"]);
@@ -48,7 +51,7 @@ async fn rewritten_history_is_reported() {
     let (workspace, _) = fixture.workspace().await;
     fixture.git_in(&workspace.tree(), &["commit", "-q", "--amend", "-m", "rewritten"]);
     let fetched = fixture.hub.fetch(&workspace).await.unwrap();
-    assert!(!fetched.continues_base);
+    assert!(!fixture.hub.continues_base(&workspace, &fetched).await.unwrap());
 }
 
 #[tokio::test]

@@ -82,7 +82,7 @@ impl HubFixture {
     ) -> Landing {
         let fetched = self.hub.fetch(workspace).await.unwrap();
         let consent = LandingConsent::default();
-        self.hub.land(workspace, &fetched.commit, from, target, consent).await.unwrap()
+        self.hub.land(workspace, &fetched, from, target, consent).await.unwrap()
     }
 
     pub fn hub_git(&self, args: &[&str]) -> String {

@@ -194,7 +194,7 @@ async fn what_checks_judge_by_changes_only_with_the_users_word() {
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::Protected(vec!["tests/a.test".to_owned()]));
 
-    let commit = fixture.hub.fetch(&workspace).await.unwrap().commit;
+    let commit = fixture.hub.fetch(&workspace).await.unwrap();
     let consent = LandingConsent { protected: true, ..LandingConsent::default() };
     let target = LandingTarget::CheckedOut;
     let landing = fixture.hub.land(&workspace, &commit, &revision, &target, consent).await.unwrap();
