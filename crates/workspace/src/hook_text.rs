@@ -108,18 +108,50 @@ pub(crate) fn sourced_files(text: &str) -> Vec<String> {
         "bun",
     ];
     let mut found = Vec::new();
-    for words in commands(text) {
-        let words: Vec<&str> = words.collect();
+    let whole = without_substitutions(text);
+    for words in commands(text).map(Vec::from_iter).chain(commands(&whole).map(Vec::from_iter)) {
         let is_reader = |word: &str| {
             let name = word.rsplit('/').next().unwrap_or_default();
             word == "." || READERS.contains(&name) || PYTHONS.contains(&name)
         };
         for (at, _) in words.iter().enumerate().filter(|(_, word)| is_reader(word)) {
-            found.extend(words[at + 1..].iter().find(|word| !word.starts_with('-')).map(|word| plain(word)));
+            let read = words[at + 1..].iter().find(|word| !word.starts_with('-'));
+            // The value of a variable at the beginning is usually a directory of the project.
+            let below = read.and_then(|word| word.strip_prefix('$')?.split_once('/'));
+            found.extend(read.map(|word| plain(word)));
+            found.extend(below.map(|(_, path)| plain(path)));
         }
     }
     found.retain(|path| !path.is_empty());
     found
+}
+
+/// The text with `$` in place of what commands in it print and of variables in braces, so that the words around them are whole.
+fn without_substitutions(text: &str) -> String {
+    let mut shortened = String::with_capacity(text.len());
+    let mut depth = 0_usize;
+    // One between backticks is like the others, except that the same sign ends it.
+    let text: String = text
+        .split('`')
+        .enumerate()
+        .map(|(at, part)| if at % 2 == 1 { format!("$({part})") } else { part.to_owned() })
+        .collect();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '$' if rest.next_if(|c| ['(', '{'].contains(c)).is_some() => {
+                if depth == 0 {
+                    shortened.push('$');
+                }
+                depth += 1;
+            }
+            '(' | '{' if depth > 0 => depth += 1,
+            ')' | '}' if depth > 0 => depth -= 1,
+            c if depth == 0 => shortened.push(c),
+            _ => {}
+        }
+    }
+    shortened
 }
 
 /// What the words of a text may name in the working tree, if it stands in `directory` of that tree. It may change to the directories in
@@ -176,7 +208,24 @@ fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_runner_file, mentioned, module_files, runner_files};
+    use super::{is_runner_file, mentioned, module_files, runner_files, sourced_files};
+
+    #[test]
+    fn sourced_files_are_found_behind_variables_and_substitutions() {
+        for (text, file) in [
+            (". lib/x", "lib/x"),
+            (". \"$ROOT/lib/x\"", "lib/x"),
+            (". \"${ROOT}/lib/x\"", "lib/x"),
+            (". \"$(git rev-parse --show-toplevel)/lib/x\"", "lib/x"),
+            ("cd \"$(dirname \"$(readlink -f \"$0\")\")\"; source \"$(pwd)/lib/x\"", "lib/x"),
+            ("value=$(. lib/x)", "lib/x"),
+            ("sh `git rev-parse --show-toplevel`/lib/x", "lib/x"),
+        ] {
+            let found = sourced_files(text);
+            assert!(found.iter().any(|found| found == file), "{text}: {found:?}");
+        }
+        assert_eq!(sourced_files("echo \"$(date)/lib/x\""), Vec::<String>::new());
+    }
 
     #[test]
     fn runners_are_recognised_where_a_command_begins() {
