@@ -1,9 +1,9 @@
 //! ProjectExaminer: runs the checks of a project's deliverables on clean checkouts and updates the check
 //! registry.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
 use autonoe_core::check::{Assurance, Check, CheckAuthor, CheckOrigin, Finding, Review};
@@ -64,6 +64,8 @@ pub struct ProjectExaminer {
     pub project_failures: Mutex<Vec<String>>,
     /// Last commit when the run started.
     pub base: Mutex<Option<String>>,
+    /// Files in the user's checkout that had uncommitted changes when the run started; not used in a workspace.
+    pub changed_before: OnceLock<BTreeSet<String>>,
     /// Serializes checkouts.
     pub working: tokio::sync::Mutex<()>,
 }
@@ -327,6 +329,7 @@ impl ProjectExaminer {
             return Err(Fault::permanent(FaultLayer::Config, "no_commit", message)
                 .hint("Look at the repository with `git status` and `git log`."));
         }
+        let unseen = self.unseen_changes(&checkout, &status).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = checks_of(&checks, &deliverable.id);
@@ -336,6 +339,10 @@ impl ProjectExaminer {
             let mut results =
                 self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
             cap(&mut results, &registry, &deliverable.id);
+            if let Some(unseen) = unseen.as_ref().filter(|_| results.assurance == Assurance::Verified) {
+                results.assurance = Assurance::Claimed;
+                results.not_counted.push(unseen.clone());
+            }
             record_failures(&mut registry, &results);
             let tree = Some(&checkout.revision.tree);
             let layer = self.checkouts.room_config.sandbox.layer();
@@ -370,6 +377,28 @@ impl ProjectExaminer {
         confirmation.project = failed.map(|failed| failed.check.name.clone()).collect();
         *self.project_failures.lock().unwrap_or_else(PoisonError::into_inner) = results.failures;
         Ok(confirmation)
+    }
+
+    /// A sentence about files of the user's checkout that no check has seen as they are left, when everything has passed; `None` if there are
+    /// none. In a workspace, only what is committed comes home.
+    async fn unseen_changes(
+        &self,
+        checkout: &Checkout,
+        status: &ProjectStatus,
+    ) -> Result<Option<String>, Fault> {
+        let is_finished = status.active().all(|item| item.status != DeliverableStatus::Pending);
+        let before = self.changed_before.get();
+        let is_new = |file: &&String| before.is_some_and(|before| !before.contains(*file));
+        let unseen: Vec<&str> = checkout.revision.changed.iter().filter(is_new).map(String::as_str).collect();
+        if self.checkouts.hub.is_some() || !is_finished || unseen.is_empty() {
+            return Ok(None);
+        }
+        let message = format!(
+            "Changed without a commit during the run, so what is there now was not checked and counts as claimed: {}.",
+            unseen.join(", ")
+        );
+        self.emit(RunEvent::Notice { message: message.clone() }).await?;
+        Ok(Some(message))
     }
 
     /// Makes all verified deliverables claimed.
@@ -491,6 +520,10 @@ impl Examiner for ProjectExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         let _working = self.working.lock().await;
         let mut registry = CheckRegistry::load(&self.project)?;
+        if self.checkouts.hub.is_none() && self.changed_before.get().is_none() {
+            // Set by nobody else meanwhile.
+            let _ = self.changed_before.set(self.checkouts.uncommitted().await?.changed);
+        }
         self.record_changed_checks(&mut registry).await?;
         self.record_disputes(&mut registry, None).await?;
         self.run_new_checks(&mut registry).await?;

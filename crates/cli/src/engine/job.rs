@@ -348,6 +348,7 @@ impl PlanContext<'_> {
                     is_strict: job.is_strict,
                     project_failures: Default::default(),
                     base: std::sync::Mutex::new(base),
+                    changed_before: Default::default(),
                     working: Default::default(),
                 });
                 let instructions = Arc::new(job.instructions);

@@ -50,6 +50,35 @@ async fn what_breaks_after_its_claim_becomes_pending_again() {
 }
 
 #[tokio::test]
+async fn a_checkout_that_is_left_changed_makes_what_was_verified_claimed() {
+    let fixture = VerifyFixture::new(SPEC);
+    fixture.commit(&[("users.txt", "1\n"), ("lib.sh", "")]);
+    fixture.write("users.txt", "2\n");
+    let examiner = fixture.prepared().await;
+    fixture.write("calc.sh", ADDS);
+    fixture.git(&["add", "calc.sh"]);
+    fixture.git(&["commit", "-q", "-m", "work"]);
+    examiner.claim("A").await;
+    fixture.write("new.txt", "");
+    fixture.write("lib.sh", "broken\n");
+    let assurance = async || examiner.deliverable("A").await.finding.unwrap().assurance;
+    examiner.confirm().await.unwrap();
+    assert_eq!(assurance().await, Assurance::Verified, "B is still being built");
+
+    examiner.claim("B").await;
+    examiner.confirm().await.unwrap();
+    assert_eq!(assurance().await, Assurance::Claimed);
+    let said = examiner.events().iter().any(|event| {
+        matches!(event, RunEvent::Notice { message } if message.ends_with("counts as claimed: lib.sh."))
+    });
+    assert!(said, "{:?}", examiner.events());
+
+    fixture.write("lib.sh", "");
+    examiner.confirm().await.unwrap();
+    assert_eq!(assurance().await, Assurance::Verified, "what the user had changed before does not matter");
+}
+
+#[tokio::test]
 async fn a_status_set_to_passed_after_a_failure_is_refuted() {
     let fixture = VerifyFixture::new(SPEC);
     let examiner = fixture.prepared().await;
