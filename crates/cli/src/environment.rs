@@ -12,6 +12,7 @@ use autonoe_sandbox::Toolchain;
 use autonoe_store::{CrashPoint, CrashPointError, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
 
+use crate::passed_names::{passed_names, remember_passed_names};
 use crate::project_args::ProjectArgs;
 use crate::search_path::WHOLE_PATH;
 
@@ -225,9 +226,10 @@ impl Environment {
         self.overrides.insert(name.to_owned(), value);
     }
 
-    /// Values to redact: the keys in the providers' usual variables, and the variables that the user passes to commands.
+    /// Values to redact: the keys in the providers' usual variables, and the variables that the user passes to commands, or has passed.
     pub fn secrets(&self) -> Vec<String> {
-        let passed = self.user_config().map(|user| user.sandbox.env).unwrap_or_default();
+        let mut passed = self.user_config().map(|user| user.sandbox.env).unwrap_or_default();
+        passed.extend(passed_names(&self.state_home));
         let keys = KEY_VARIABLES.iter().filter_map(|name| self.variable(name));
         keys.chain(passed.iter().filter_map(|name| self.variable(name))).collect()
     }
@@ -250,7 +252,7 @@ impl Environment {
         named.chain(settings).collect()
     }
 
-    /// The variables that the user passes to commands: those of the command line must be set.
+    /// The variables that the user passes to commands: those of the command line must be set. Their names are kept.
     pub fn passed_variables(
         &self,
         named: &[String],
@@ -261,6 +263,11 @@ impl Environment {
             return Err(Fault::permanent(FaultLayer::Config, "unset_variable", message)
                 .hint(format!("Set it first, such as `export {unset}=…`, or leave out the option.")));
         }
+        remember_passed_names(&self.state_home, named).map_err(|error| {
+            let message =
+                format!("--env: the names of these variables cannot be kept for later redaction: {error}.");
+            Fault::transient(FaultLayer::System, "state", message)
+        })?;
         let names = named.iter().chain(&user.sandbox.env);
         Ok(names.filter_map(|name| Some((name.clone(), self.variable(name)?))).collect())
     }

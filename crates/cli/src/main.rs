@@ -23,6 +23,7 @@ mod offered_servers;
 mod open_hub;
 mod options;
 mod output_file;
+mod passed_names;
 mod permissions;
 mod preflight;
 mod present;

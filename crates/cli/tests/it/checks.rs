@@ -434,8 +434,8 @@ fn a_passed_variable_is_nowhere_in_what_checks_and_agents_say() {
           text = "done"
         "#,
     ));
-    project.write("../home/.config/autonoe/config.toml", "[sandbox]\nenv = [\"TOKEN\"]\n");
-    let mut run = project.command(&model, &["run", "-n", "1"]);
+    // The later commands know of it only because its name is kept.
+    let mut run = project.command(&model, &["run", "-n", "1", "--env", "TOKEN"]);
     let run = RunOutput::from(run.env("TOKEN", VALUE).output().expect("started"));
     assert_eq!(
         project.statuses(),
