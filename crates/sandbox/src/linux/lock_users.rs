@@ -72,6 +72,7 @@ fn may_be_in(process: &Path, directories: &[FileIdentity], is_of_owner: bool) ->
         Ok(is_within) => is_within,
         // The process has exited in the meantime, or the path does not exist for it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => false,
         Err(_) => is_of_owner,
     })
 }
