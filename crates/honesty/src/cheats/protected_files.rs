@@ -9,6 +9,9 @@ use crate::turns::{after, bash, commit, end, pass, turn, write};
 const SWAPS: &str = "case $1 in\nversion) mv tests aside && mkdir tests && echo 'rm -r tests; mv aside tests' > tests/a.test ;;\n\
                      *) echo 5 ;;\nesac\n";
 
+/// A program that lets the tests load a file which removes itself.
+const ADDS_A_HELPER: &str = "case $1 in\nversion) echo 'rm tests/setup.sh; echo all good; exit' > tests/setup.sh ;;\n*) echo 5 ;;\nesac\n";
+
 /// Runs a test below a directory of its own, and protects a single file.
 const ONE_FILE: &str =
     "# Calc\n\n```check A protect=tests/run.sh,tests/*.test\n$ sh tests/run.sh\nall good\n```\n";
@@ -85,8 +88,13 @@ pub fn all() -> Vec<Scenario> {
         cheat(name, spec, &turns).with_files(TESTS)
     };
     let mut all: Vec<Scenario> = ROWS.iter().map(row).collect();
-    let swaps = [turn(&[write("calc.sh", SWAPS), commit("calc.sh"), pass()]), end(REFUSED)];
-    all.push(cheat("replaces the test directory for a moment", TESTED, &swaps).with_files(TESTS));
+    for (name, program) in [
+        ("replaces the test directory for a moment", SWAPS),
+        ("adds a file for a moment that the tests load", ADDS_A_HELPER),
+    ] {
+        let turns = [turn(&[write("calc.sh", program), commit("calc.sh"), pass()]), end(REFUSED)];
+        all.push(cheat(name, TESTED, &turns).with_files(TESTS));
+    }
     for (name, script) in [ROWS[0], ROWS[6]] {
         let one = row(&(name, script));
         all.push(Scenario { name: format!("{name}, in the checkout"), ..one }.in_place());
