@@ -109,8 +109,11 @@ const DESPITE_SETTINGS: &str = r#"
 
 /// Gemini names session files by the minute and truncates one that is resumed within the same minute, so the files are renamed.
 pub fn backdate_sessions(project: &CliTestProject) {
-    let home = project.journal().with_file_name("home");
-    let chats = home.join(".gemini/tmp/project/chats");
+    let directories = project.journal().with_file_name("home").join(".gemini/tmp");
+    // Its name is that of the directory in which the agent works.
+    let chats =
+        std::fs::read_dir(directories).expect("directories").map(|entry| entry.expect("entry").path());
+    let chats = chats.map(|directory| directory.join("chats")).find(|chats| chats.is_dir()).expect("chats");
     for (number, chat) in std::fs::read_dir(&chats).expect("chats").enumerate() {
         let chat = chat.expect("chat").path();
         std::fs::rename(chat, chats.join(format!("session-2026-01-01T00-00-{number:08}.jsonl")))

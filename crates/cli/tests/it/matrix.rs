@@ -41,8 +41,8 @@ macro_rules! matrix {
         bubblewrap: [$($bubblewrap:ident)*], landlock: [$($landlock:ident)*], none: [$($none:ident)*] $(,)?
     })*) => {
         $(mod $module {
-            cells!(bubblewrap, Bubblewrap, $backend, main_job main_job_in_workspace kill_in_workspace interrupt kill background $($bubblewrap)*);
-            cells!(landlock, Landlock, $backend, main_job main_job_in_workspace kill_in_workspace interrupt kill background $($landlock)*);
+            cells!(bubblewrap, Bubblewrap, $backend, main_job main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($bubblewrap)*);
+            cells!(landlock, Landlock, $backend, main_job main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($landlock)*);
             cells!(none, None, $backend, main_job interrupt kill background $($none)*);
         })*
     };
@@ -50,36 +50,36 @@ macro_rules! matrix {
 
 matrix! {
     native = Native {
-        bubblewrap: [gates hook_denials sync_changes_nothing false_claim quota failover resume many_sessions told told_at_the_end],
-        landlock: [hook_denials interrupted_call told],
+        bubblewrap: [gates hook_denials false_claim quota failover resume many_sessions told told_at_the_end],
+        landlock: [hook_denials resume interrupted_call told],
         none: [hook_denials],
     }
     claude_code = Claude {
         bubblewrap: [
-            gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
+            gates hook_denials false_claim quota failover rejected_key crash resume
             many_sessions without_tools told told_at_the_end
         ],
-        landlock: [hook_denials interrupted_call],
+        landlock: [hook_denials resume interrupted_call],
         none: [],
     }
     codex_app_server = Codex {
         bubblewrap: [
-            gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
+            gates hook_denials false_claim quota failover rejected_key crash resume
             many_sessions told told_at_the_end
         ],
-        landlock: [hook_denials interrupted_call without_tools],
+        landlock: [hook_denials resume interrupted_call without_tools],
         none: [],
     }
     gemini_cli = Gemini {
         bubblewrap: [
-            gates hook_denials sync_changes_nothing false_claim quota failover rejected_key crash resume
+            gates hook_denials false_claim quota failover rejected_key crash resume
             many_sessions told
         ],
-        landlock: [hook_denials interrupted_call without_tools],
+        landlock: [hook_denials resume interrupted_call without_tools],
         none: [],
     }
     codex_acp = CodexAcp {
-        bubblewrap: [gates sync_changes_nothing false_claim quota failover crash many_sessions],
+        bubblewrap: [gates false_claim quota failover crash many_sessions],
         landlock: [],
         none: [without_tools],
     }

@@ -38,7 +38,7 @@ pub fn resume(pair: &Pair) {
         [[conversation.turn]]
         text = "done"
     "#;
-    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace().in_repository();
     pair.run(&project, &model(&always(FIRST)), &["run", "-n", "1"]).assert_ended("max_iterations", 4);
     if pair.backend == MatrixBackend::Gemini {
         gemini::backdate_sessions(&project);
