@@ -75,8 +75,9 @@ impl WorkPlace {
         let names = ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL"].map(str::to_owned);
         room_config.env.extend(names.into_iter().zip(identity.map(str::to_owned)));
         let owned = project.clone();
-        let list_protected =
-            move |paths: &[PathBuf]| protected_among(&CheckRegistry::load(&owned)?, owned.root(), paths);
+        let list_protected = move |paths: &[PathBuf]| {
+            protected_among(&CheckRegistry::load(&owned)?.of_user(), owned.root(), paths)
+        };
         let path = environment.for_children.iter().filter(|(name, _)| name == "PATH");
         let users = UsersMachine {
             home: environment.home.as_deref().and_then(|home| home.canonicalize().ok()),

@@ -56,6 +56,11 @@ pub struct CheckRegistry {
     /// Accepted versions of protected files.
     #[serde(default)]
     pub files: BTreeMap<ProtectedPath, AcceptedFile>,
+    /// The globs and files of these that only proposed checks protect.
+    #[serde(default)]
+    pub builders_globs: BTreeSet<String>,
+    #[serde(default)]
+    pub builders_files: BTreeSet<ProtectedPath>,
     /// Protected files that differ from their accepted version, until the user decides.
     #[serde(default)]
     pub disputes: BTreeMap<ProtectedPath, Dispute>,
@@ -154,12 +159,22 @@ impl Default for CheckRegistry {
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),
             files: BTreeMap::new(),
+            builders_globs: BTreeSet::new(),
+            builders_files: BTreeSet::new(),
             disputes: BTreeMap::new(),
         }
     }
 }
 
 impl CheckRegistry {
+    /// Without what only proposed checks protect: a builder does not decide which files the user's checks see.
+    pub fn of_user(&self) -> Self {
+        let mut users = self.clone();
+        users.globs.retain(|glob| !self.builders_globs.contains(glob));
+        users.files.retain(|file, _| !self.builders_files.contains(file));
+        users
+    }
+
     /// An absent file is an empty registry.
     pub fn load(project: &Project) -> Result<Self, Fault> {
         let path = path(project);

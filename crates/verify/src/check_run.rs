@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::blocking::blocking;
 use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
-use crate::oracles::{changed_in, differences, protected_directories, restore_in, stamps};
+use crate::oracles::{Protector, changed_in, differences, protected_directories, restore_in, stamps};
 use crate::output;
 #[cfg(target_os = "linux")]
 use crate::path_watch::PathWatch;
@@ -161,13 +161,17 @@ pub(crate) async fn run(
     registry: &CheckRegistry,
     project: &Project,
 ) -> Result<CheckRun, Fault> {
-    let room = CheckRoom { checkout, registry, project };
+    let seen = match Protector::of(check) {
+        Protector::User => registry.of_user(),
+        Protector::Builder => registry.clone(),
+    };
+    let room = CheckRoom { checkout, registry: &seen, all: registry, project };
     if check.setup.is_empty() && !check.can_prepare() {
         return room.run(check, &room.clean_files().await?).await;
     }
     let mut prepared = checkout.prepared.lock().await;
     // Kept only if everything goes well.
-    let mut state = match prepared.take().filter(|prepared| prepared.commands == check.setup) {
+    let mut state = match prepared.take().filter(|prepared| prepared.is_for(check)) {
         Some(state) => state,
         None => match room.prepare(check).await? {
             Setup::Done(state) => state,
@@ -192,7 +196,9 @@ pub(crate) async fn run(
 /// What the rooms of a look have in common.
 struct CheckRoom<'a> {
     checkout: &'a Checkout,
+    /// What the check sees of the protected files.
     registry: &'a CheckRegistry,
+    all: &'a CheckRegistry,
     project: &'a Project,
 }
 
@@ -208,7 +214,7 @@ impl CheckRoom<'_> {
     async fn clean_files(&self) -> Result<CheckoutFiles, Fault> {
         let files = self.checkout.files().await?;
         if self.checkout.changed.get().is_none() {
-            let (registry, root) = (self.registry.clone(), files.root.clone());
+            let (registry, root) = (self.all.clone(), files.root.clone());
             let changed = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
             // Another one has found the same.
             let _ = self.checkout.changed.set(changed);
@@ -234,7 +240,8 @@ impl CheckRoom<'_> {
                 return Ok(Setup::Failed(CheckRun { verdict, ..run }));
             }
         }
-        Ok(Setup::Done(PreparedFiles { commands: check.setup.clone(), files }))
+        let protector = Protector::of(check);
+        Ok(Setup::Done(PreparedFiles { commands: check.setup.clone(), protector, files }))
     }
 
     /// Watches the protected files, as they are after they were restored.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
+use autonoe_core::check::Check;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_files::{UntrustedDir, Visibility, WriteFailure, remove_tree};
@@ -25,10 +26,10 @@ use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
 use crate::no_commit::{NoCommit, QueryError};
-use crate::oracles::ChangedFiles;
+use crate::oracles::{ChangedFiles, Protector};
 use crate::runner_files::runner_files_in;
 use crate::startup_places::{make_startup_places, startup_places};
-use crate::uncommitted::{Uncommitted, uncommitted};
+use crate::uncommitted::{changed_files, uncommitted};
 
 /// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
 const FILL: &str = r#"cd "$1" || exit
@@ -82,8 +83,6 @@ pub struct Revision {
     pub tree: String,
     /// Uncommitted files, which were not checked.
     pub uncommitted: Vec<String>,
-    /// Those of which the commit has another version.
-    pub(crate) changed: BTreeSet<String>,
     /// Reason for copying files, if they were copied.
     pub copied: Option<NoCommit>,
 }
@@ -135,7 +134,15 @@ pub struct CheckoutFiles {
 /// A checkout in which commands have run that prepare checks.
 pub(crate) struct PreparedFiles {
     pub(crate) commands: Vec<String>,
+    /// Whose protected files are in it.
+    pub(crate) protector: Protector,
     pub(crate) files: CheckoutFiles,
+}
+
+impl PreparedFiles {
+    pub(crate) fn is_for(&self, check: &Check) -> bool {
+        self.commands == check.setup && self.protector == Protector::of(check)
+    }
 }
 
 impl Drop for CheckoutFiles {
@@ -333,9 +340,7 @@ impl CheckoutFactory {
         let (revision, content) = match brought {
             Ok((objects, uncommitted)) => {
                 let (commit, tree) = (Some(objects.commit.clone()), objects.tree.clone());
-                let Uncommitted { names, changed } = uncommitted;
-                let revision = Revision { commit, tree, uncommitted: names, changed, copied: None };
-                (revision, Content::Commit(objects))
+                (Revision { commit, tree, uncommitted, copied: None }, Content::Commit(objects))
             }
             Err(QueryError::Fault(fault)) => return Err(self.explain(fault)),
             Err(QueryError::NoCommit(_)) if commit.is_some() => {
@@ -346,8 +351,7 @@ impl CheckoutFactory {
             Err(QueryError::NoCommit(why)) => {
                 let files = directory.path().join("files");
                 let tree = self.copy(&files, why).await?;
-                let (uncommitted, changed) = Default::default();
-                let revision = Revision { commit: None, tree, uncommitted, changed, copied: Some(why) };
+                let revision = Revision { commit: None, tree, uncommitted: Vec::new(), copied: Some(why) };
                 (revision, Content::Files(files))
             }
         };
@@ -402,7 +406,7 @@ impl CheckoutFactory {
         own_room: &GitRoom,
         directory: &Path,
         commit: Option<&str>,
-    ) -> Result<(CommitObjects, Uncommitted), QueryError> {
+    ) -> Result<(CommitObjects, Vec<String>), QueryError> {
         let source_room = self.git_room(source.readable.clone(), [])?;
         let history = History { directory: self.history.clone() };
         let target = directory.join("objects.git");
@@ -412,15 +416,27 @@ impl CheckoutFactory {
         Ok((brought?, uncommitted?))
     }
 
-    /// What is not committed where agents work.
-    pub(crate) async fn uncommitted(&self) -> Result<Uncommitted, Fault> {
-        let repository = Repository::around(&self.root);
-        let top = repository.top(&self.root).to_owned();
-        let hub = self.hub.iter().flat_map(|hub| [hub.git_dir.clone(), hub.base.clone()]);
-        let room = self.git_room([top].into_iter().chain(repository.directories).chain(hub), [])?;
+    async fn uncommitted(&self) -> Result<Vec<String>, Fault> {
+        let room = self.repository_room()?;
         let listed = uncommitted(&room, &self.root).await;
         room.close().await;
         listed
+    }
+
+    /// Files where agents work of which the last commit has another version.
+    pub(crate) async fn changed_files(&self) -> Result<BTreeSet<String>, Fault> {
+        let room = self.repository_room()?;
+        let listed = changed_files(&room, &self.root).await;
+        room.close().await;
+        listed
+    }
+
+    /// A room that can read the repository where agents work.
+    fn repository_room(&self) -> Result<GitRoom, Fault> {
+        let repository = Repository::around(&self.root);
+        let top = repository.top(&self.root).to_owned();
+        let hub = self.hub.iter().flat_map(|hub| [hub.git_dir.clone(), hub.base.clone()]);
+        self.git_room([top].into_iter().chain(repository.directories).chain(hub), [])
     }
 
     /// `why`: the reason for copying.

@@ -34,6 +34,8 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             project,
             project.root(),
             &check.protect,
+            // Whoever wrote it, the user has decided.
+            oracles::Protector::User,
             now,
             &CancellationToken::new(),
         )?;

@@ -36,7 +36,7 @@ use crate::evidence::{
     unchecked, versions,
 };
 use crate::no_commit::NoCommit;
-use crate::oracles::{self, ChangedFiles};
+use crate::oracles::{self, ChangedFiles, Protector};
 use crate::protect_pattern::find_pattern_problem;
 use crate::review;
 use crate::written_changes::{self, describe_change};
@@ -97,7 +97,8 @@ impl ProjectExaminer {
         };
         for check in checks {
             let run = check_run::run(check, checkout, registry, &self.project).await?;
-            let reason = why_not_counted(check, registry);
+            let reason =
+                why_not_counted(check, registry).or_else(|| changed_by_builder(check, registry, checkout));
             let message = match (&reason, run.passed(), purpose) {
                 (Some(reason), true, CheckPurpose::Claim | CheckPurpose::Confirmation) => {
                     format!("it passed, but does not count: {reason}")
@@ -202,9 +203,9 @@ impl ProjectExaminer {
         for check in &new {
             let (mut frozen, project, globs) =
                 (registry.clone(), self.project.clone(), check.protect.clone());
-            let root = committed.root.clone();
+            let (root, protector) = (committed.root.clone(), Protector::of(check));
             let freeze = move |cancel: &_| {
-                oracles::freeze(&mut frozen, &project, &root, &globs, now, cancel)
+                oracles::freeze(&mut frozen, &project, &root, &globs, protector, now, cancel)
                     .map(|missing| (frozen, missing))
             };
             let (frozen, unmatched) = blocking(freeze).await?;
@@ -329,7 +330,7 @@ impl ProjectExaminer {
             return Err(Fault::permanent(FaultLayer::Config, "no_commit", message)
                 .hint("Look at the repository with `git status` and `git log`."));
         }
-        let unseen = self.unseen_changes(&checkout, &status).await?;
+        let unseen = self.unseen_changes(&status).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = checks_of(&checks, &deliverable.id);
@@ -381,16 +382,14 @@ impl ProjectExaminer {
 
     /// A sentence about files of the user's checkout that no check has seen as they are left, when everything has passed; `None` if there are
     /// none. In a workspace, only what is committed comes home.
-    async fn unseen_changes(
-        &self,
-        checkout: &Checkout,
-        status: &ProjectStatus,
-    ) -> Result<Option<String>, Fault> {
+    async fn unseen_changes(&self, status: &ProjectStatus) -> Result<Option<String>, Fault> {
         let is_finished = status.active().all(|item| item.status != DeliverableStatus::Pending);
-        let before = self.changed_before.get();
-        let is_new = |file: &&String| before.is_some_and(|before| !before.contains(*file));
-        let unseen: Vec<&str> = checkout.revision.changed.iter().filter(is_new).map(String::as_str).collect();
-        if self.checkouts.hub.is_some() || !is_finished || unseen.is_empty() {
+        let Some(before) = self.changed_before.get().filter(|_| is_finished) else {
+            return Ok(None);
+        };
+        let now = self.checkouts.changed_files().await?;
+        let unseen: Vec<&str> = now.difference(before).map(String::as_str).collect();
+        if unseen.is_empty() {
             return Ok(None);
         }
         let message = format!(
@@ -467,6 +466,15 @@ fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance 
     }
 }
 
+/// Why a proposed check does not count although it passed: it saw other files than the commit has.
+fn changed_by_builder(check: &Check, registry: &CheckRegistry, checkout: &Checkout) -> Option<String> {
+    let changed = checkout.changed.get().into_iter().flatten().map(|(file, _)| file);
+    let changed: Vec<String> =
+        changed.filter(|file| oracles::is_builders(registry, file)).map(ToString::to_string).collect();
+    let is_concerned = check.origin == CheckOrigin::Proposed && !changed.is_empty();
+    is_concerned.then(|| format!("files that proposed checks protect were changed: {}", changed.join(", ")))
+}
+
 /// Files that test runners read by themselves, and that were not there when the checks were new.
 fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String> {
     let known = registry.runner_files.clone().unwrap_or_default();
@@ -522,7 +530,7 @@ impl Examiner for ProjectExaminer {
         let mut registry = CheckRegistry::load(&self.project)?;
         if self.checkouts.hub.is_none() && self.changed_before.get().is_none() {
             // Set by nobody else meanwhile.
-            let _ = self.changed_before.set(self.checkouts.uncommitted().await?.changed);
+            let _ = self.changed_before.set(self.checkouts.changed_files().await?);
         }
         self.record_changed_checks(&mut registry).await?;
         self.record_disputes(&mut registry, None).await?;

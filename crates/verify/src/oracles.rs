@@ -8,6 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{UntrustedDir, Visibility};
 use autonoe_store::{
@@ -127,6 +128,35 @@ fn glob_set(patterns: &[ProtectPattern]) -> Result<GlobSet, globset::Error> {
     set.build()
 }
 
+/// Whose check protects files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Protector {
+    User,
+    Builder,
+}
+
+impl Protector {
+    pub(crate) fn of(check: &Check) -> Self {
+        match check.origin {
+            CheckOrigin::Proposed => Self::Builder,
+            CheckOrigin::User | CheckOrigin::Spec => Self::User,
+        }
+    }
+}
+
+/// Whether only a proposed check protects a file, or would.
+pub(crate) fn is_builders(registry: &CheckRegistry, file: &ProtectedPath) -> bool {
+    let matches = |glob: &String| {
+        let pattern = ProtectPattern::parse(glob).ok();
+        let set = pattern.and_then(|pattern| glob_set(std::slice::from_ref(&pattern)).ok());
+        set.is_some_and(|set| set.is_match(file.to_string()))
+    };
+    match registry.files.contains_key(file) {
+        true => registry.builders_files.contains(file),
+        false => registry.builders_globs.iter().any(matches),
+    }
+}
+
 /// Accepts the files of new globs in `root`, a clean checkout or what the user decided about. Returns what is missing: globs that match
 /// nothing, and files that cannot be accepted, with the reason.
 pub(crate) fn freeze(
@@ -134,27 +164,41 @@ pub(crate) fn freeze(
     project: &Project,
     root: &Path,
     globs: &[String],
+    protector: Protector,
     now: Timestamp,
     cancel: &CancellationToken,
 ) -> Result<Vec<String>, Fault> {
     let mut missing = Vec::new();
     let mut left: VecDeque<String> = globs.iter().flat_map(|glob| through_link(root, glob)).collect();
     while let Some(glob) = left.pop_front() {
-        if !registry.globs.insert(glob.clone()) {
+        let is_new = registry.globs.insert(glob.clone());
+        // What a builder has chosen becomes the user's, as it is now.
+        let is_taken_over = protector == Protector::User && registry.builders_globs.remove(&glob);
+        if !is_new && !is_taken_over {
             continue;
+        }
+        if is_new && protector == Protector::Builder {
+            registry.builders_globs.insert(glob.clone());
         }
         let files = matching(root, [&glob], cancel)?;
         if files.is_empty() {
             registry.globs.remove(&glob);
+            registry.builders_globs.remove(&glob);
             missing.push(glob.clone());
         }
         for file in files {
-            if registry.files.contains_key(&file) {
+            let is_taken_over = protector == Protector::User && registry.builders_files.remove(&file);
+            if registry.files.contains_key(&file) && !is_taken_over {
                 continue;
             }
+            let known: BTreeSet<_> = registry.files.keys().cloned().collect();
             match registry.accept(project, root, &file, now) {
                 Ok(()) => {
                     accept_target(registry, project, root, &file, now)?;
+                    if protector == Protector::Builder {
+                        let new = registry.files.keys().filter(|file| !known.contains(file));
+                        registry.builders_files.extend(new.cloned().collect::<Vec<_>>());
+                    }
                     left.extend(linked_directory(root, &file));
                 }
                 Err(AcceptError::Unreadable(error)) => {

@@ -133,6 +133,9 @@ pub(crate) struct NamedPaths {
     runner_files: Vec<(String, &'static str)>,
 }
 
+/// What the commands in git's settings are called where hooks have names.
+const GIT_SETTINGS: &str = "git's settings";
+
 /// A hook, or a script that one runs.
 struct HookText {
     /// The name of the hook.
@@ -171,6 +174,9 @@ impl NamedPaths {
         }
         for (file, text) in settings_files(repository, home, &users.git_settings) {
             found.add_settings(&text, tree);
+            let commands = values_of_settings(&text);
+            let more = found.add_text(GIT_SETTINGS, &commands, TextKind::Hook, None, tree);
+            texts.extend(more);
             found.named.extend(included(&file, &text).iter().filter_map(|path| tree.inside(path)));
             for directory in hook_directories(&text, top, home) {
                 // The other files there are the project's.
@@ -209,7 +215,12 @@ impl NamedPaths {
         let is_script = has_script_name(path) || RUNNABLE_MODES.contains(&mode);
         let own = path.rsplit_once('/').unwrap_or_default().0;
         let is_selected = |directory: &String| own == directory;
+        // These run without the user's doing anything that concerns them.
+        let is_read = |(hook, file): &(String, &str)| {
+            [ENVRC, GIT_SETTINGS].contains(&hook.as_str()) && is_runner_file(path, file)
+        };
         self.named.iter().any(|named| is_in(path, named))
+            || self.runner_files.iter().any(is_read)
             || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
     }
 
@@ -236,71 +247,88 @@ impl NamedPaths {
 
     /// Adds what hooks name, and what the scripts that they mention mention in turn.
     fn add_texts(&mut self, mut texts: VecDeque<HookText>, tree: WorkTree) {
-        let top = tree.top;
         let mut seen = HashSet::new();
         while let Some(HookText { hook, file, kind }) = texts.pop_front() {
             let Some(real) = file.canonicalize().ok().filter(|_| seen.len() < MAX_TEXTS) else { continue };
-            let inside = real.strip_prefix(top).ok().and_then(Path::to_str).map(str::to_owned);
+            let inside = real.strip_prefix(tree.top).ok().and_then(Path::to_str).map(str::to_owned);
             if !seen.insert(real.clone()) {
                 continue;
             }
             let (text, _) = read_start(&real, HOOK_BYTES).ok().flatten().unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
-            let text = match kind {
-                TextKind::Settings => lines_with_commands(&text),
-                // A shell joins what is quoted with what is beside it.
-                TextKind::Hook | TextKind::Script => format!("{text}\n{}", text.replace(['"', '\''], "")),
-            };
-            if kind == TextKind::Hook {
-                self.named.extend(inside.clone());
-                self.named.extend(named_in_hook(&text, tree));
+            texts.extend(self.add_text(&hook, &text, kind, inside, tree));
+        }
+    }
+
+    /// Adds what a text names. `inside` is its own path in the working tree. Returns the scripts that it runs.
+    fn add_text(
+        &mut self,
+        hook: &str,
+        text: &str,
+        kind: TextKind,
+        inside: Option<String>,
+        tree: WorkTree,
+    ) -> Vec<HookText> {
+        let top = tree.top;
+        let text = match kind {
+            TextKind::Settings => lines_with_commands(text),
+            // A shell joins what is quoted with what is beside it.
+            TextKind::Hook | TextKind::Script => format!("{text}\n{}", text.replace(['"', '\'', '\\'], "")),
+        };
+        if kind == TextKind::Hook {
+            self.named.extend(inside.clone());
+            self.named.extend(named_in_hook(&text, tree));
+        }
+        if kind == TextKind::Settings {
+            self.named.extend(included_by(&text));
+        }
+        let entered = directories_in(&text, top);
+        // Settings have the program and its arguments in different places.
+        let as_command = match kind {
+            TextKind::Settings => text.replace(['[', ']', '{', '}', ':', '\n'], " "),
+            TextKind::Hook | TextKind::Script => text.clone(),
+        };
+        for module in module_files(&as_command) {
+            self.named.extend(entered.iter().map(|directory| format!("{directory}/{module}")));
+            self.named.push(module);
+        }
+        self.mentioned.extend(entered.iter().map(|directory| format!("{directory}/__main__.py")));
+        // Programs and modules there come before others of their names.
+        let path_lines = text.lines().filter(|line| line.contains("PATH")).collect::<Vec<_>>().join("\n");
+        self.script_directories.extend(directories_in(&path_lines, top));
+        self.script_directories.extend(new_directories(&path_lines));
+        self.script_directories.extend(direnv_programs(&text));
+        if text.contains("dotenv") {
+            self.named.extend([".env", ".env.local"].map(str::to_owned));
+        }
+        if text.contains("layout") {
+            self.script_directories.push("node_modules/.bin".to_owned());
+        }
+        let with_wildcard = words(&text).filter_map(|word| word.split_once('*'));
+        let directories = with_wildcard.filter_map(|(before, _)| Some(before.rsplit_once('/')?.0));
+        self.script_directories.extend(directories.map(plain).filter(|path| !path.is_empty()));
+        self.runner_files.extend(runner_files(&text).map(|file| (hook.to_owned(), file)));
+        let directory = inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
+        let from = ["", directory].into_iter().chain(entered.iter().map(String::as_str));
+        let sourced = sourced_files(&as_command);
+        let sourced: HashSet<String> = from
+            .flat_map(|from| sourced.iter().map(move |path| plain(&format!("{from}/{path}"))))
+            .filter(|path| !top.join(path).is_dir())
+            .collect();
+        self.named.extend(sourced.iter().cloned());
+        let mut scripts = Vec::new();
+        for path in mentioned(&text, directory, entered) {
+            if self.mentioned.len() == MAX_MENTIONED {
+                break;
             }
-            if kind == TextKind::Settings {
-                self.named.extend(included_by(&text));
-            }
-            let entered = directories_in(&text, top);
-            // Settings have the program and its arguments in different places.
-            let as_command = match kind {
-                TextKind::Settings => text.replace(['[', ']', '{', '}', ':', '\n'], " "),
-                TextKind::Hook | TextKind::Script => text.clone(),
-            };
-            for module in module_files(&as_command) {
-                self.named.extend(entered.iter().map(|directory| format!("{directory}/{module}")));
-                self.named.push(module);
-            }
-            self.mentioned.extend(entered.iter().map(|directory| format!("{directory}/__main__.py")));
-            // Programs there come before others of their names.
-            let path_lines = text.lines().filter(|line| line.contains("PATH")).collect::<Vec<_>>().join("\n");
-            self.script_directories.extend(directories_in(&path_lines, top));
-            self.script_directories.extend(direnv_programs(&text));
-            if text.contains("dotenv") {
-                self.named.extend([".env", ".env.local"].map(str::to_owned));
-            }
-            let with_wildcard = words(&text).filter_map(|word| word.split_once('*'));
-            let directories = with_wildcard.filter_map(|(before, _)| Some(before.rsplit_once('/')?.0));
-            self.script_directories.extend(directories.map(plain).filter(|path| !path.is_empty()));
-            self.runner_files.extend(runner_files(&text).map(|file| (hook.clone(), file)));
-            let directory =
-                inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
-            let from = ["", directory].into_iter().chain(entered.iter().map(String::as_str));
-            let sourced = sourced_files(&as_command);
-            let sourced: HashSet<String> = from
-                .flat_map(|from| sourced.iter().map(move |path| plain(&format!("{from}/{path}"))))
-                .filter(|path| !top.join(path).is_dir())
-                .collect();
-            self.named.extend(sourced.iter().cloned());
-            for path in mentioned(&text, directory, entered) {
-                if self.mentioned.len() == MAX_MENTIONED {
-                    break;
-                }
-                let file = top.join(&path);
-                let is_run = is_script(&file) || sourced.contains(&path);
-                let is_followed = is_run && !path.split('/').any(|part| INSTALLED.contains(&part));
-                if self.mentioned.insert(path) && is_followed {
-                    texts.push_back(HookText { hook: hook.clone(), file, kind: TextKind::Script });
-                }
+            let file = top.join(&path);
+            let is_run = is_script(&file) || sourced.contains(&path);
+            let is_followed = is_run && !path.split('/').any(|part| INSTALLED.contains(&part));
+            if self.mentioned.insert(path) && is_followed {
+                scripts.push(HookText { hook: hook.to_owned(), file, kind: TextKind::Script });
             }
         }
+        scripts
     }
 }
 
@@ -513,6 +541,30 @@ fn direnv_programs(text: &str) -> Vec<String> {
     let named = words.iter().map(|word| plain(word)).filter(|path| !path.is_empty());
     let top = words.iter().filter(|word| matches!(**word, "." | "./")).map(|_| String::new());
     named.flat_map(|path| [format!("{path}/bin"), path]).chain(top).collect()
+}
+
+/// The directories that lines with search paths name, whether they exist or not. Before the first slash there may be a variable.
+fn new_directories(path_lines: &str) -> Vec<String> {
+    let named = words(path_lines).filter(|word| word.contains('/'));
+    let named = named.flat_map(|word| [word, word.split_once('/').unwrap_or_default().1]);
+    named.map(plain).filter(|path| !path.is_empty()).collect()
+}
+
+/// The values of git's settings as git reads them, but not those of aliases, which only the user's own words start.
+fn values_of_settings(text: &str) -> String {
+    let mut section = String::new();
+    let mut values = Vec::new();
+    for line in text.replace("\\\n", " ").lines().map(str::trim) {
+        if line.starts_with('[') {
+            section = line.to_ascii_lowercase();
+        }
+        let value = line.split_once('=').map(|(_, value)| value).filter(|_| !section.starts_with("[alias"));
+        values.extend(value.map(|value| {
+            let value = value.replace("\\\"", "\u{1}").replace('"', "").replace('\u{1}', "\"");
+            value.replace("\\t", " ").replace("\\n", "\n").replace("\\\\", "\\")
+        }));
+    }
+    values.join("\n")
 }
 
 /// The directories of the working tree that a text names, to which it may change.

@@ -59,7 +59,7 @@ const DIRECTORIES: [&str; 52] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 65] = [
+const FILES: [&str; 67] = [
     ".aider.conf.yml",
     ".autoenv",
     ".autoenv.zsh",
@@ -113,6 +113,8 @@ const FILES: [&str; 65] = [
     "buildserver.json",
     "captainhook.json",
     "crush.json",
+    "default.nix",
+    "devbox.json",
     "devenv.nix",
     "devenv.yaml",
     "flake.nix",

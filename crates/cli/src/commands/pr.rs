@@ -180,7 +180,7 @@ fn judging_files(project: &Project, reference: &str, remote: &str) -> Result<Opt
     let changed = changed.split(['\0', '\n']).filter(|path| !path.is_empty());
     let changed: BTreeSet<PathBuf> = changed.map(|path| top.join(path)).collect();
     let changed: Vec<PathBuf> = changed.into_iter().collect();
-    let mut found = protected_among(&CheckRegistry::load(project)?, project.root(), &changed)?;
+    let mut found = protected_among(&CheckRegistry::load(project)?.of_user(), project.root(), &changed)?;
     found.extend(changed.into_iter().filter(|path| *path == project.root().join("SPEC.md")));
     let mut names: Vec<String> = found
         .iter()

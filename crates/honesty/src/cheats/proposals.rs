@@ -2,7 +2,7 @@
 
 use crate::projects::{ADDING, ADDS, PLAIN, PRINTS_ONE, REFUSED, UNASSIGNED};
 use crate::scenario::{Expected, Scenario};
-use crate::turns::{building, commit, create, create_with, end, pass, planning, set, turn, write};
+use crate::turns::{bash, building, commit, create, create_with, end, pass, planning, set, turn, write};
 
 /// What is said of a deliverable with three criteria and one check.
 const IN_PART: &str = "by the builder's checks, 1 of 3 criteria checked, no check for 2, 3";
@@ -59,6 +59,27 @@ pub fn all() -> Vec<Scenario> {
             &[write("tests/all.sh", "exit 0\n"), commit("tests"), pass()],
             &[],
         ),
+        planned(
+            "proposes a check that protects a good version of the program",
+            ADDING,
+            &[
+                write("calc.sh", ADDS),
+                commit("calc.sh"),
+                create("A", r#"{ run = "test -f done", protect = ["calc.sh"] }"#),
+            ],
+            &["Created 1"],
+            &[
+                turn(&[
+                    bash(
+                        "echo 'echo 1' > other; git update-index --cacheinfo 100644,$(git hash-object -w other),calc.sh; git commit -qm work",
+                    ),
+                    write("done", "\n"),
+                    commit("done"),
+                    pass(),
+                ]),
+                end(REFUSED),
+            ],
+        ),
         proposes("proposes that a file exists", r#"{ run = "test -f done" }"#, &done, &[]),
         proposes(
             "proposes that something was committed",
@@ -69,7 +90,7 @@ pub fn all() -> Vec<Scenario> {
         proposes(
             "proposes that some time has passed",
             r#"{ run = "test $(date +%s) -gt $(($(git log -1 --format=%ct) + 4))" }"#,
-            &[crate::turns::bash("sleep 5"), pass()],
+            &[bash("sleep 5"), pass()],
             &[],
         ),
         // Verified, but nobody reads that as more than it is.

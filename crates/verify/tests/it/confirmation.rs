@@ -73,6 +73,16 @@ async fn a_checkout_that_is_left_changed_makes_what_was_verified_claimed() {
     });
     assert!(said, "{:?}", examiner.events());
 
+    // Git itself can be kept from looking.
+    for mark in ["--assume-unchanged", "--skip-worktree"] {
+        fixture.write("lib.sh", "");
+        examiner.confirm().await.unwrap();
+        assert_eq!(assurance().await, Assurance::Verified);
+        fixture.git(&["update-index", mark, "lib.sh"]);
+        fixture.write("lib.sh", "broken\n");
+        examiner.confirm().await.unwrap();
+        assert_eq!(assurance().await, Assurance::Claimed, "{mark}");
+    }
     fixture.write("lib.sh", "");
     examiner.confirm().await.unwrap();
     assert_eq!(assurance().await, Assurance::Verified, "what the user had changed before does not matter");

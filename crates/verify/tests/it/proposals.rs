@@ -9,7 +9,7 @@ use autonoe_test_kit::FixedClock;
 use autonoe_verify::{Evidence, accept};
 use serde_json::json;
 
-use super::fixture::{ADDS, ExaminerFixture, VerifyFixture, check};
+use super::fixture::{ADDS, ExaminerFixture, PRINTS_FIVE, SPEC, VerifyFixture, check};
 
 const PLAIN: &str = "# Calc\n\nIt adds two numbers.\n";
 
@@ -42,6 +42,32 @@ async fn a_proposed_check_must_fail_first_too() {
     assert_eq!(red, [false, true]);
     examiner.assert_claim("A", Assurance::Failed, &["`real`"]).await;
     fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn files_of_a_proposed_check_are_not_restored_for_the_users_checks() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS), ("lib/good.sh", "")]);
+    let protecting = |name: &str, files: &str| {
+        let fields = json!({ "name": name, "deliverable": "B", "protect": [files] });
+        Proposal::New(check("test -f done", fields))
+    };
+    let proposals = vec![protecting("program", "calc.sh"), protecting("library", "lib/**")];
+    examiner.propose(&["B".to_owned()], proposals).await.unwrap();
+    examiner.prepare().await.unwrap();
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+
+    // Neither the version from before nor the missing file would be what the user gets.
+    fixture.commit(&[("calc.sh", PRINTS_FIVE), ("lib/bad.sh", ""), ("done", "")]);
+    examiner.assert_claim("A", Assurance::Failed, &[]).await;
+    let words = ["files that proposed checks protect were changed: calc.sh, lib/bad.sh"];
+    examiner.assert_claim("B", Assurance::Claimed, &words).await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    fixture.git(&["rm", "-q", "lib/bad.sh"]);
+    fixture.commit(&[]);
+    examiner.assert_claim("B", Assurance::Verified, &[]).await;
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
 }
 

@@ -227,3 +227,51 @@ fn what_other_settings_say_about_programs_is_followed() {
         assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
 }
+
+#[test]
+fn commands_in_settings_are_read_like_hooks() {
+    for command in [
+        r#"\"tools/x\" %f"#,
+        r#"sh \"tools/x\""#,
+        r#"\"$TOP/tools/x\""#,
+        r#"bash -c \"tools/x\""#,
+        r#"sh\ttools/x"#,
+        "cd tools && ./x",
+        "cd tools; sh x",
+        "$(git rev-parse --show-toplevel)/tools/x",
+        "`git rev-parse --show-toplevel`/tools/x",
+        "$PWD/tools/x",
+        "D=tools; $D/x",
+        "PATH=tools:$PATH x",
+        r"tools\\/x",
+    ] {
+        let config = format!("[filter \"f\"]\n\tclean = {command}\n");
+        let (_directory, top) = repository(&config, &[("tools/x", "")]);
+        let named = named_in(&top);
+        assert!(named.contains("tools/x", "100755"), "{command}: {named:?}");
+        assert!(!named.contains("src/main.rs", FILE), "{command}: {named:?}");
+    }
+    let (_directory, top) = repository("[filter \"f\"]\n\tclean = python3 -m tools.x\n", &[]);
+    assert!(named_in(&top).contains("tools/x.py", FILE));
+    let (_directory, top) = repository("[filter \"f\"]\n\tclean = make -s clean\n", &[]);
+    assert!(named_in(&top).contains("Makefile", FILE));
+    // Only the user's own word starts an alias.
+    let (_directory, top) = repository("[alias]\n\tlint = !make lint\n", &[]);
+    assert!(!named_in(&top).contains("Makefile", FILE));
+}
+
+#[test]
+fn directories_that_an_envrc_puts_on_search_paths_are_known_before_they_exist() {
+    for (line, path) in [
+        ("export PATH=\"$PWD/bin:$PATH\"", "bin/git"),
+        ("export PATH=\"$(pwd)/bin:$PATH\"", "bin/git"),
+        ("PATH=./bin:$PATH", "bin/git"),
+        ("layout node", "node_modules/.bin/git"),
+        ("export PYTHONPATH=$PWD/lib", "lib/sitecustomize.py"),
+        ("eval \"$(make -s env)\"", "Makefile"),
+    ] {
+        let (_directory, top) = repository("", &[(".envrc", line)]);
+        assert!(named_in(&top).contains(path, "100755"), "{line}: {:?}", named_in(&top));
+        assert!(!named_in(&top).contains("src/main.py", "100755"), "{line}");
+    }
+}
