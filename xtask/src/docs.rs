@@ -2,6 +2,7 @@
 //!
 //! docs/cli.md has the help of every command, docs/man/ one page per top-level command, docs/schemas/ the JSON Schemas of the
 //! files that users write; ARCHITECTURE.md has a table of crates. `--check` compares instead of writing, so that no document falls behind the binary.
+//! Both have the binary read the commands in all other pages.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -26,7 +27,8 @@ The help of every `autonoe` command. `cargo xtask docs` generates this page; to 
 type Documents = BTreeMap<PathBuf, String>;
 
 pub fn write() -> Result {
-    let documents = generate(&build_autonoe()?)?;
+    let autonoe = build_autonoe()?;
+    let documents = generate(&autonoe)?;
     for path in surplus(&documents)? {
         fs::remove_file(root().join(&path))?;
         println!("removed {}", path.display());
@@ -40,7 +42,7 @@ pub fn write() -> Result {
         fs::write(&file, text)?;
         println!("wrote {}", path.display());
     }
-    Ok(())
+    check_commands(&autonoe)
 }
 
 pub fn check() -> Result {
@@ -62,9 +64,20 @@ fn check_with(autonoe: &Path) -> Result {
     let stale: Vec<String> =
         outdated.chain(surplus(&documents)?).map(|path| path.display().to_string()).collect();
     if stale.is_empty() {
-        return Ok(());
+        return check_commands(autonoe);
     }
     Err(format!("Out of date: {}. Run `cargo xtask docs` and commit the result.", stale.join(", ")).into())
+}
+
+/// Has the binary's own parser read every command in the documents.
+fn check_commands(autonoe: &Path) -> Result {
+    let mut pages = vec![root().join("README.md")];
+    for entry in fs::read_dir(root().join("docs"))? {
+        pages.push(entry?.path());
+    }
+    pages.retain(|page| page.extension().is_some_and(|end| end == "md"));
+    let pages: Vec<&str> = pages.iter().filter_map(|page| page.to_str()).collect();
+    output(autonoe, &[&["check-docs"], pages.as_slice()].concat()).map(|_| ())
 }
 
 fn generate(autonoe: &Path) -> Result<Documents> {

@@ -29,7 +29,7 @@ Tasks:
   test --fast    Run the tests only
   lines          Count production and test lines per crate, without blanks and comments
   docs           Write docs/cli.md and docs/man/ from the binary
-  docs --check   Fail if these files are out of date
+  docs --check   Fail if these files are out of date, or name a command that does not exist
   bench [--build] [NAME]...
                  Measure in release mode and print a table; --build times a clean build too.
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,

@@ -1,6 +1,7 @@
 //! One file per command: its arguments, then its implementation.
 
 pub mod agent;
+pub mod check_docs;
 pub mod checks;
 pub mod completions;
 pub mod cost;

@@ -1,12 +1,12 @@
 //! Runs a job: resolves everything it needs once, then lets the loop do the rest.
 
+mod announcer;
 mod banner;
 mod control;
 mod estimate;
 mod job;
 mod next_steps;
 mod notifier;
-mod plan_announcer;
 mod request;
 mod resolve;
 mod setup;
@@ -19,13 +19,13 @@ use std::time::Duration;
 use autonoe_core::agent::Backend;
 use autonoe_core::backend_chain::{BackendChain, ChainEntry, PhaseModels};
 use autonoe_core::clock::Clock;
-use autonoe_core::event::RunEvent;
+use autonoe_core::event::{AnnouncementSubject, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal as _, JournalRecord};
-use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
+use autonoe_core::outcome::{RunOutcome, RunReport};
 use autonoe_core::plan::{Plan, StatusReader};
 use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
@@ -46,13 +46,13 @@ use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
 use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 
+use self::announcer::Announcer;
 use self::control::ControlWatch;
-pub use self::estimate::estimate;
+pub use self::estimate::{average, estimate};
 use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, is_old_plan};
-pub use self::next_steps::{DeliverableCost, cost_by_deliverable};
+pub use self::next_steps::{DeliverableCost, cost_by_deliverable, why_blocked};
 use self::notifier::RunNotifier;
-use self::plan_announcer::PlanAnnouncer;
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 use self::status_setup::StatusSetup;
@@ -177,7 +177,6 @@ impl Screen {
     }
 
     async fn execute(&self, mut run: ResolvedRun) -> Result<(RunReport, Option<AgentResult>), Fault> {
-        run.notices.iter().for_each(|notice| self.warn(notice));
         let telemetry = Telemetry::from_settings(std::mem::take(&mut run.telemetry))?;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let mut locked = match run.agent_lock.take() {
@@ -188,9 +187,7 @@ impl Screen {
                 lock_project(&run.project, &holder(&run, clock.as_ref()), project_use)?
             }
         };
-        if self.verbosity != Verbosity::Quiet {
-            banner::print_banner(&run, &self.console);
-        }
+        let (warnings, banner) = (warning_lines(&run.notices), banner::lines(&run));
         let ResolvedRun { title, project, job, policy, checkouts, verifier, .. } = run;
 
         let builders = Arc::new(CurrentBuilder::default());
@@ -210,7 +207,14 @@ impl Screen {
         )
         .await?;
         let steering = control::steering(&project);
-        let announcer = Arc::new(PlanAnnouncer {
+        let notifier = RunNotifier::start(&project, begun.run, run.notify, &run.secrets, &self.console);
+        let notifications = notifier.as_ref().map(RunNotifier::sink);
+        *self.notifier() = notifier;
+        let failed_checks = Arc::new(FailedChecks::default());
+        let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
+        let other_sinks = other_sinks.chain([Arc::clone(&failed_checks) as Arc<dyn Sink>]);
+        let announcer = Arc::new(Announcer {
+            sinks: self.sinks(&project, begun.run, other_sinks, &builders),
             project: project.clone(),
             console: Arc::clone(&self.console),
             is_quiet: self.verbosity == Verbosity::Quiet,
@@ -218,13 +222,7 @@ impl Screen {
             planned_spec: job.planned_spec(),
             planning: Mutex::default(),
         });
-        let notifier = RunNotifier::start(&project, begun.run, run.notify, &run.secrets, &self.console);
-        let notifications = notifier.as_ref().map(RunNotifier::sink);
-        *self.notifier() = notifier;
-        let failed_checks = Arc::new(FailedChecks::default());
-        let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
-        let other_sinks = other_sinks.chain([Arc::clone(&failed_checks) as Arc<dyn Sink>]);
-        let sinks = self.sinks(&project, begun.run, other_sinks, &builders, &announcer);
+        let sinks = Sinks::new(vec![Arc::clone(&announcer) as Arc<dyn Sink>]);
         locked.record_run(begun.run)?;
         let status = match locked.has_project_lock() {
             true => StatusStore::open(&project, Arc::clone(&journal), Arc::clone(&clock))
@@ -245,6 +243,13 @@ impl Screen {
                 max_sessions: run.options.limits.max_iterations.map(NonZeroU32::get),
             },
         );
+        for (about, lines) in
+            [(AnnouncementSubject::Warnings, warnings), (AnnouncementSubject::Start, banner)]
+        {
+            if !lines.is_empty() {
+                sinks.emit(&span, RunEvent::Announcement { about, lines });
+            }
+        }
         for message in locked.messages.iter().chain(&run.warnings).chain(job.spec_change().as_ref()) {
             sinks.emit(&span, RunEvent::Warning { message: message.clone() });
         }
@@ -258,7 +263,7 @@ impl Screen {
                 now: clock.now(),
             };
             match run.start_over {
-                true => self.console.line(MessageLevel::Info, &setup.start_over().await?),
+                true => sinks.emit(&span, RunEvent::Notice { message: setup.start_over().await? }),
                 false => {
                     if let Some(restored) = setup.restore().await? {
                         sinks.emit(&span, &restored);
@@ -353,7 +358,7 @@ impl Screen {
         let is_alone = locked.with_others(Others::is_empty)?;
         let _control = self.watch_control(&project, &steering, is_alone);
         if has_plan_to_build {
-            announcer.ask_first();
+            announcer.ask_first(&span);
         }
         let on_landing = |event: SiteEvent| sinks.emit(&span, landing_event(event));
         let mut landing_plan;
@@ -409,14 +414,6 @@ impl Screen {
             ControlDirectory::of(&project).begin();
         }
         let result = plan.stop(&report.outcome);
-        let has_worked = !matches!(report.outcome, RunOutcome::ConditionMet { .. });
-        if matches!(report.plan, PlanReport::Deliverables(_))
-            && has_worked
-            && self.verbosity != Verbosity::Quiet
-        {
-            let lines = next_steps::next_steps(&project)?;
-            lines.iter().for_each(|line| self.console.line(MessageLevel::Info, line));
-        }
         Ok((report, result))
     }
 
@@ -474,13 +471,12 @@ impl Screen {
         run: i64,
         others: impl Iterator<Item = Arc<dyn Sink>>,
         builders: &Arc<CurrentBuilder>,
-        announcer: &Arc<PlanAnnouncer>,
     ) -> Sinks {
         let console = Arc::clone(&self.console);
         let presenter = Presenter::new(console, self.verbosity, self.stop.clone(), LineTimes::OnTerminal);
         let log = EventLog::create(&project.event_logs(), run, Arc::clone(&self.console));
         let mut sinks: Vec<Arc<dyn Sink>> =
-            vec![Arc::new(presenter), Arc::clone(announcer) as _, Arc::new(log), Arc::clone(builders) as _];
+            vec![Arc::new(presenter), Arc::new(log), Arc::clone(builders) as _];
         if self.json {
             sinks.push(Arc::new(JsonSink::new(Arc::clone(&self.console))));
         }
@@ -500,6 +496,10 @@ async fn end_early(
     journal.record(JournalRecord::RunEnded(Box::new(report.clone()))).await?;
     sinks.emit(span, RunEvent::Outcome(report.clone()));
     Ok((report, None))
+}
+
+fn warning_lines(notices: &[String]) -> Vec<String> {
+    notices.iter().map(|notice| format!("Warning: {notice}")).collect()
 }
 
 fn chain_entry((backend, models): &BuiltBackend) -> ChainEntry<'_> {

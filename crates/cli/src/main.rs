@@ -147,5 +147,6 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
         Some(CliCommand::Completions(args)) => commands::completions::cmd_completions(&args),
         Some(CliCommand::Man(args)) => commands::man::cmd_man(&args, Cli::command()),
+        Some(CliCommand::CheckDocs(args)) => commands::check_docs::cmd_check_docs(&args),
     }
 }

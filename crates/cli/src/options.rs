@@ -3,6 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::commands::agent::AgentArgs;
+use crate::commands::check_docs::CheckDocsArgs;
 use crate::commands::checks::ChecksArgs;
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::cost::CostArgs;
@@ -123,65 +124,7 @@ pub enum CliCommand {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-    use std::path::Path;
-
-    use clap::Parser;
-    use clap::error::ErrorKind;
-
-    use super::Cli;
-    use crate::command_line::CommandLine;
-
-    /// The commands in code of a page, without comments.
-    fn commands(page: &str) -> Vec<String> {
-        let inline = page.split('`').skip(1).step_by(2).map(str::to_owned);
-        let lines = page.lines().map(|line| line.trim().trim_start_matches("$ ").to_owned());
-        let found = inline.chain(lines).filter(|code| code.starts_with("autonoe "));
-        let without_comment = |code: String| {
-            code.split(" #").flat_map(|part| part.split("   ")).next().unwrap_or_default().trim().to_owned()
-        };
-        // Sentences that begin with the name, and forms rather than commands.
-        found
-            .map(without_comment)
-            .filter(|code| !code.contains(['…', '|', '[', '\n', '<', ';', '*']))
-            .collect()
-    }
-
-    /// Text may name a command without its arguments.
-    fn is_fine(kind: ErrorKind) -> bool {
-        matches!(
-            kind,
-            ErrorKind::DisplayHelp
-                | ErrorKind::DisplayVersion
-                | ErrorKind::MissingRequiredArgument
-                | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-        )
-    }
-
-    #[test]
-    fn every_command_in_the_documentation_is_understood() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let pages = fs::read_dir(root.join("docs")).expect("docs").map(|entry| entry.expect("a page").path());
-        let pages = pages.filter(|path| path.extension().is_some_and(|end| end == "md"));
-        let mut wrong = Vec::new();
-        let mut count = 0;
-        for page in pages.chain([root.join("README.md")]) {
-            let text = fs::read_to_string(&page).expect("readable");
-            for command in commands(&text) {
-                let Ok(line) = command.parse::<CommandLine>() else { continue };
-                count += 1;
-                match Cli::try_parse_from(&line.words) {
-                    Ok(_) => {}
-                    Err(error) if is_fine(error.kind()) => {}
-                    Err(error) => wrong.push(format!("{}: {command}: {error}", page.display())),
-                }
-            }
-        }
-        assert!(count > 50, "{count} commands were found");
-        assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
-    }
+    /// Find commands in pages that are not understood
+    #[command(hide = true)]
+    CheckDocs(CheckDocsArgs),
 }

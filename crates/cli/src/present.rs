@@ -1,6 +1,7 @@
 //! Output for people. One owner of the terminal prints permanent lines above a single activity line.
 
 mod activity;
+mod activity_words;
 mod console;
 mod end_text;
 mod event_log;

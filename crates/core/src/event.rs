@@ -325,6 +325,11 @@ pub enum RunEvent {
         /// The reset time stated by the vendor, if it could be read.
         resets_at: Option<Timestamp>,
     },
+    /// Text for people, which the other events do not have.
+    Announcement {
+        about: AnnouncementSubject,
+        lines: Vec<String>,
+    },
     /// Something that the user should know and need not act on.
     Notice {
         message: String,
@@ -336,6 +341,19 @@ pub enum RunEvent {
     },
     /// The last event of a run.
     Outcome(RunReport),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnnouncementSubject {
+    /// Settings and limits of this machine that the user should know of.
+    Warnings,
+    /// Project, agents and limits of the run.
+    Start,
+    /// The deliverables that will be built.
+    Plan,
+    /// What the user can do now. Comes before the outcome, which is the last event, and is shown after it.
+    NextSteps,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -153,3 +153,18 @@ pub fn briefing(status: &ProjectStatus, verification: Option<&Verification>) -> 
 pub trait Instructions: Send + Sync {
     async fn resolve(&self, phase: Phase) -> Result<String, Fault>;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Phase;
+
+    #[test]
+    fn the_coding_instruction_says_how_to_check_a_page() {
+        let mut rest = Phase::Coding.built_in();
+        for step in ["**Navigate**", "**Snapshot**", "**Interact**", "**Wait**", "**Verify**"] {
+            let (_, after) =
+                rest.split_once(step).unwrap_or_else(|| panic!("{step} is missing or out of order"));
+            rest = after;
+        }
+    }
+}

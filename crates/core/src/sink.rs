@@ -20,9 +20,14 @@ impl Sinks {
     }
 
     pub fn emit(&self, span: &SpanContext, event: impl Into<Event>) {
-        let event = event.into();
+        self.on(span, &event.into());
+    }
+}
+
+impl Sink for Sinks {
+    fn on(&self, span: &SpanContext, event: &Event) {
         for sink in &self.0 {
-            sink.on(span, &event);
+            sink.on(span, event);
         }
     }
 }

@@ -226,9 +226,14 @@ impl ProjectStatus {
         })
     }
 
-    /// Marks a deliverable as blocked, with the reason.
+    /// Marks a deliverable as blocked. Without a reason nobody could resolve it, so an empty one is refused; the status is to be discarded then.
     pub fn block(&mut self, id: &str, reason: &str) -> Result<StatusChange, Refusal> {
         let change = self.set_status(id, DeliverableStatus::Blocked)?;
+        if reason.is_empty() {
+            return Err(Refusal::Validation(format!(
+                "To block \"{id}\", give a `reason`: what is missing, who can provide it, and what to do then"
+            )));
+        }
         self.find_mut(id)?.blocked_reason = Some(reason.to_owned());
         Ok(StatusChange { reason: Some(reason.to_owned()), ..change })
     }

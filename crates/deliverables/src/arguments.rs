@@ -125,7 +125,7 @@ pub(crate) struct SetStatusArgs {
     /// `passed`: you have seen that every acceptance criterion holds. `pending`: not done, or found broken.
     /// `blocked`: something outside the project prevents it.
     pub(crate) status: DeliverableStatus,
-    /// For `blocked`: what is missing, who can provide it, and what to do then.
+    /// Required for `blocked`: what is missing, who can provide it, and what to do then.
     pub(crate) reason: Option<String>,
 }
 

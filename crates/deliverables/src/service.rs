@@ -156,7 +156,7 @@ impl DeliverableService {
 
     async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, ChangeError> {
         let SetStatusArgs { deliverable_id, status: wanted, reason } = arguments;
-        let reason = reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+        let reason = reason.as_deref().unwrap_or_default().trim();
         let examination = match wanted {
             DeliverableStatus::Passed => self.examine(&deliverable_id).await?,
             DeliverableStatus::Pending | DeliverableStatus::Blocked => None,
@@ -165,9 +165,11 @@ impl DeliverableService {
         let (change, _) = self
             .status
             .change(Box::new(|status, _| {
-                let mut change = match (wanted, reason) {
-                    (DeliverableStatus::Blocked, Some(reason)) => status.block(&deliverable_id, reason)?,
-                    _ => status.set_status(&deliverable_id, wanted)?,
+                let mut change = match wanted {
+                    DeliverableStatus::Blocked => status.block(&deliverable_id, reason)?,
+                    DeliverableStatus::Passed | DeliverableStatus::Pending => {
+                        status.set_status(&deliverable_id, wanted)?
+                    }
                 };
                 if let Some(finding) = finding {
                     status.set_finding(&deliverable_id, finding)?;

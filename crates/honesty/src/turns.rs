@@ -73,7 +73,9 @@ pub fn pass() -> String {
 }
 
 pub fn set(id: &str, status: &str) -> String {
-    tool("set_status", &format!("deliverableId = {}, status = {}", text(id), text(status)))
+    // Without a reason, blocking would be refused.
+    let reason = if status == "blocked" { ", reason = 'It needs something that is not here'" } else { "" };
+    tool("set_status", &format!("deliverableId = {}, status = {}{reason}", text(id), text(status)))
 }
 
 pub fn tool(name: &str, arguments: &str) -> String {

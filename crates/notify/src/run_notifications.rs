@@ -179,6 +179,7 @@ impl RunNotifications {
             | RunEvent::RepetitionNoticed { .. }
             | RunEvent::Progress { .. }
             | RunEvent::Remedy { .. }
+            | RunEvent::Announcement { .. }
             | RunEvent::Notice { .. }
             | RunEvent::Warning { .. } => {}
         }

@@ -134,6 +134,7 @@ impl TelemetrySink {
             | RunEvent::Disputed { .. }
             | RunEvent::StepEnded { .. }
             | RunEvent::Escalated { .. }
+            | RunEvent::Announcement { .. }
             | RunEvent::Notice { .. }
             | RunEvent::RepetitionNoticed { .. }
             | RunEvent::Progress { .. }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::event::{Event, RunEvent};
+use autonoe_core::event::{AnnouncementSubject, Event, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::{RunReport, exit};
 use autonoe_core::redact::SecretValues;
@@ -75,17 +75,7 @@ pub fn cmd_attach(args: &AttachArgs, environment: &Environment) -> Result<u8, Fa
             .hint("`autonoe run` starts one; `autonoe logs` shows the last one."));
     }
     let mut viewer = Viewer::open(&project, environment, None, args.verbose)?;
-    // The screen begins with the current session.
-    let mut recent: Vec<LoggedEvent> = Vec::new();
-    while let Some(event) = viewer.log.next() {
-        match &event.event {
-            Event::Run(RunEvent::SessionStarted { .. }) => recent.clear(),
-            Event::Run(RunEvent::RunStarted { .. }) => viewer.show(&event),
-            Event::Run(_) | Event::Agent(_) => {}
-        }
-        recent.push(event);
-    }
-    recent.iter().for_each(|event| viewer.show(event));
+    viewer.show_current();
     viewer.console.start();
     if viewer.outcome.is_none() {
         viewer.follow(&project)?;
@@ -123,6 +113,25 @@ impl Viewer {
             Presenter::new(Arc::clone(&console), verbosity, StopSignal::default(), LineTimes::Always);
         let span = SpanContext::run(run.unwrap_or_default(), TraceId(1));
         Ok(Self { log, console, presenter, span, outcome: None })
+    }
+
+    /// Shows how the run began, its plan, and the current session. The sessions before it are counted.
+    fn show_current(&mut self) {
+        let (mut plan, mut session) = (None, Vec::<LoggedEvent>::new());
+        while let Some(event) = self.log.next() {
+            match &event.event {
+                Event::Run(RunEvent::Announcement { about: AnnouncementSubject::Plan, .. }) => {
+                    plan = Some(event);
+                }
+                Event::Run(RunEvent::SessionStarted { .. }) => {
+                    session.drain(..).for_each(|passed| self.presenter.pass_over(passed.at, &passed.event));
+                    session.push(event);
+                }
+                Event::Run(_) | Event::Agent(_) if session.is_empty() => self.show(&event),
+                Event::Run(_) | Event::Agent(_) => session.push(event),
+            }
+        }
+        plan.iter().chain(&session).for_each(|event| self.show(event));
     }
 
     fn show(&mut self, logged: &LoggedEvent) {

@@ -67,13 +67,15 @@ pub fn cmd_report(args: &ReportArgs, environment: &Environment) -> Result<u8, Fa
     if args.open {
         return open(&project, &facts, &html(&page));
     }
-    let page = match args.format.unwrap_or_else(|| default_format(args.output.as_deref())) {
+    let format = args.format.unwrap_or_else(|| default_format(args.output.as_deref()));
+    let page = match format {
         ReportFormat::Markdown => markdown(&page),
         ReportFormat::Html => html(&page),
     };
-    match &args.output {
-        None => present::print_lines(&page),
-        Some(file) => write_output("report", file, &page)?,
+    match (&args.output, format) {
+        (None, ReportFormat::Markdown) => present::print(&page),
+        (None, ReportFormat::Html) => present::print_lines(&page),
+        (Some(file), _) => write_output("report", file, &page)?,
     }
     Ok(exit::DONE)
 }

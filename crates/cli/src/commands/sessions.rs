@@ -146,8 +146,14 @@ fn play(cassette: &Cassette, timed: bool, json: bool, redactor: &Redactor) {
             if timed {
                 std::thread::sleep(*after);
             }
-            let line = if json { serde_json::to_string(event).ok() } else { debug_line(event, redactor) };
-            line.iter().for_each(|line| present::print_lines(&format!("{line}\n")));
+            match json {
+                true => serde_json::to_string(event)
+                    .iter()
+                    .for_each(|line| present::print_lines(&format!("{line}\n"))),
+                false => {
+                    debug_line(event, redactor).iter().for_each(|line| present::print(&format!("{line}\n")))
+                }
+            }
         }
     }
 }

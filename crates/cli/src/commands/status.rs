@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use autonoe_core::check::{Assurance, Check};
-use autonoe_core::deliverable::Deliverable;
+use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::WaitReason;
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
@@ -24,9 +25,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::commands::notify::because;
-use crate::engine::{DeliverableCost, cost_by_deliverable, is_old_plan};
+use crate::engine::{DeliverableCost, average, cost_by_deliverable, is_old_plan, why_blocked};
 use crate::environment::Environment;
-use crate::present::{self, local_time, short, status_tag};
+use crate::present::{self, CostEstimate, local_time, short, status_tag};
 use crate::project_args::ProjectArgs;
 use crate::unseen_commits::{UnseenCommits, unseen_head};
 
@@ -68,6 +69,7 @@ struct StatusFacts {
     /// Whether SPEC.md has changed since the deliverables were planned.
     is_old_plan: bool,
     costs: BTreeMap<String, DeliverableCost>,
+    estimate: Option<CostEstimate>,
     unseen: Option<UnseenCommits>,
     /// The user's last commit, if nothing was verified on it.
     unseen_head: Option<String>,
@@ -113,6 +115,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let lock = ProjectLock::status(project);
     let costs = history.as_ref().map(History::session_costs).transpose()?.unwrap_or_default();
     let costs = cost_by_deliverable(&costs);
+    let estimate = average(costs.values());
     let (last_run, denied, waiting, cost) = match &history {
         None => (None, Vec::new(), None, Some(Usd::ZERO)),
         Some(history) => {
@@ -148,6 +151,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         is_paused,
         is_old_plan,
         costs,
+        estimate,
         unseen,
         unseen_head,
     })
@@ -180,10 +184,10 @@ fn as_text(facts: &StatusFacts) -> String {
                     one_line(&item.id),
                     one_line(&item.description),
                     assurance_note(item),
-                    facts.costs.get(&item.id).map(cost_note).unwrap_or_default(),
+                    cost_note(item, facts),
                 ));
-                if let Some(reason) = &item.blocked_reason {
-                    text.push_str(&format!("            {}\n", one_line(reason)));
+                if item.status == DeliverableStatus::Blocked {
+                    text.push_str(&format!("            {}\n", one_line(why_blocked(item))));
                 }
                 text.push_str(&covered(item, facts));
             }
@@ -304,8 +308,23 @@ fn assurance_note(item: &Deliverable) -> String {
     }
 }
 
-fn cost_note(DeliverableCost { usd, sessions }: &DeliverableCost) -> String {
-    format!("  {} in {sessions} session(s)", cost(*usd))
+/// What a deliverable has cost so far, or what one that is open will probably cost.
+fn cost_note(item: &Deliverable, facts: &StatusFacts) -> String {
+    match (facts.costs.get(&item.id), estimate_for(item, facts)) {
+        (Some(DeliverableCost { usd, sessions, time }), _) => {
+            format!("  {}, {} in {sessions} session(s)", cost(*usd), format_duration(*time))
+        }
+        (None, Some(CostEstimate { each, time_each, .. })) => {
+            format!("  estimated: {each}, {}", format_duration(time_each))
+        }
+        (None, None) => String::new(),
+    }
+}
+
+/// `None` for what has begun, and without earlier deliverables.
+fn estimate_for(item: &Deliverable, facts: &StatusFacts) -> Option<CostEstimate> {
+    let has_begun = facts.costs.contains_key(&item.id) || item.status != DeliverableStatus::Pending;
+    facts.estimate.filter(|_| !has_begun)
 }
 
 /// The criteria of a deliverable with the checks that cover them; empty if the project has no checks.
@@ -409,6 +428,9 @@ fn deliverable_json(item: &Deliverable, facts: &StatusFacts) -> Value {
         "blocked_reason": item.blocked_reason,
         "cost_usd": facts.costs.get(&item.id).map(|cost| cost.usd),
         "sessions": facts.costs.get(&item.id).map(|cost| cost.sessions),
+        "seconds": facts.costs.get(&item.id).map(|cost| cost.time.as_secs_f64()),
+        "estimated_cost_usd": estimate_for(item, facts).map(|estimate| estimate.each),
+        "estimated_seconds": estimate_for(item, facts).map(|estimate| estimate.time_each.as_secs_f64()),
         "deprecated_at": item.deprecated_at,
     })
 }

@@ -1,16 +1,11 @@
-//! Prints the banner of a run: project, backends, sandbox and every limit in force.
+//! The banner of a run: project, backends, sandbox and every limit in force.
 
 use autonoe_core::duration::format as format_duration;
 
 use super::resolve::ResolvedRun;
 use crate::backend_name::BackendName;
-use crate::present::{Console, MessageLevel};
 
-pub fn print_banner(run: &ResolvedRun, console: &Console) {
-    let print = |line: &str| console.line(MessageLevel::Info, line);
-    print(&format!("Autonoe v{}", env!("CARGO_PKG_VERSION")));
-    print("");
-    print(&run.title.announcement);
+pub fn lines(run: &ResolvedRun) -> Vec<String> {
     let mut lines = vec![("Working directory", run.project.root().display().to_string())];
     for (position, backend) in run.backends.iter().enumerate() {
         let name = backend.name.name();
@@ -40,10 +35,10 @@ pub fn print_banner(run: &ResolvedRun, console: &Console) {
     lines.push(("Max iterations", sessions.unwrap_or_else(|| none("-n 10"))));
     lines.push(("Max retries", options.max_retries.to_string()));
     lines.push(("Max outage", format_duration(options.max_outage)));
-    for (name, value) in lines {
-        print(&format!("  {name}: {value}"));
-    }
-    print("");
+    let title = [format!("Autonoe v{}", env!("CARGO_PKG_VERSION")), String::new()];
+    let title = title.into_iter().chain([run.title.announcement.clone()]);
+    let lines = lines.into_iter().map(|(name, value)| format!("  {name}: {value}"));
+    title.chain(lines).chain([String::new()]).collect()
 }
 
 /// `None` where the budget has no effect.

@@ -74,7 +74,7 @@ pub struct ResolvedRun {
     /// Values to redact from output and files.
     pub secrets: SecretValues,
     pub crash: Option<CrashPoint>,
-    /// Printed before the banner.
+    /// Shown before the banner.
     pub notices: Vec<String>,
     /// Emitted before the first session.
     pub warnings: Vec<String>,

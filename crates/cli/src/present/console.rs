@@ -10,11 +10,11 @@ use std::time::Duration;
 use autonoe_core::fault::Fault;
 use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_report::{escape_controls, escape_json, one_line};
-use console::{Style, Term, truncate_str};
+use console::{Style, Term};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::activity::ActivityState;
+use super::activity::{ActivityState, fitted};
 use super::wrap::{width, wrapped};
 use super::writer::{OutputStream, OutputWriter, stdout_fault};
 
@@ -111,9 +111,10 @@ impl Console {
         let mut activity = self.lock_activity();
         change(&mut activity.state);
         if activity.live {
-            let line = activity.state.line();
-            let line = one_line(&self.redactor.text(&line));
-            self.writer.bottom((!line.is_empty()).then(|| fitted(&line)));
+            let parts = activity.state.parts();
+            // Before anything is cut: half a secret is not recognized.
+            let parts: Vec<String> = parts.iter().map(|part| one_line(&self.redactor.text(part))).collect();
+            self.writer.bottom((!parts.is_empty()).then(|| activity_line(&parts)));
         }
     }
 
@@ -156,7 +157,14 @@ impl Console {
         let indent = " ".repeat(time.len());
         for (index, line) in lines.iter().enumerate() {
             let time = if index == 0 { dim.apply_to(time.as_str()) } else { dim.apply_to(indent.as_str()) };
-            self.writer.line(stream, format!("{time}{}\n", style.apply_to(line)));
+            // Whole lines in colour are hard to read on a light background; what is dim is dim as a whole.
+            let coloured = match (level, index) {
+                (MessageLevel::Debug, _) => line.len(),
+                (_, 0) => tag_length(line),
+                (_, _) => 0,
+            };
+            let (tag, rest) = line.split_at(coloured);
+            self.writer.line(stream, format!("{time}{}{rest}\n", style.apply_to(tag)));
         }
     }
 
@@ -187,10 +195,20 @@ impl Drop for Console {
 /// Columns of text at least, however narrow the terminal is.
 const MIN_WIDTH: usize = 20;
 
-/// The activity line in its colour, cut to the width of the terminal.
-fn fitted(line: &str) -> String {
+/// The activity line, less prominent than the lines that stay, and not wider than the terminal.
+fn activity_line(parts: &[String]) -> String {
     let width = usize::from(Term::stderr().size().1).saturating_sub(1);
-    Style::new().for_stderr().cyan().apply_to(truncate_str(line, width, "…")).to_string()
+    Style::new().for_stderr().dim().apply_to(fitted(parts, width)).to_string()
+}
+
+/// Bytes of what a line begins with and is known by: `[PASS]`, `Warning:`. 0 if there is nothing like that.
+fn tag_length(line: &str) -> usize {
+    let in_brackets = || {
+        let (tag, _) = line.strip_prefix('[')?.split_once(']')?;
+        tag.chars().all(|c| c.is_ascii_uppercase() || c == ' ').then_some(tag.len() + 2)
+    };
+    let word = ["Warning:", "error:", "hint:"].into_iter().find(|word| line.starts_with(word));
+    word.map(str::len).or_else(in_brackets).unwrap_or(0)
 }
 
 fn lost_text(_: OutputStream, count: u64) -> String {
@@ -203,5 +221,27 @@ fn lost_json(stream: OutputStream, count: u64) -> String {
             format!("{}\n", json!({ "at": Timestamp::now(), "type": "output_lost", "lines": count }))
         }
         OutputStream::Err => lost_text(stream, count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tag_length;
+
+    #[test]
+    fn only_the_tag_of_a_line_is_coloured() {
+        for (line, tag) in [
+            ("[PASS] thing A (A)", "[PASS]"),
+            ("[NOT LANDED] diverged", "[NOT LANDED]"),
+            ("Warning: the sandbox is disabled", "Warning:"),
+            ("error: no key", "error:"),
+            ("hint: set one", "hint:"),
+            ("All achievable deliverables passed.", ""),
+            ("[redacted] is not a tag", ""),
+            ("[PASS", ""),
+            ("", ""),
+        ] {
+            assert_eq!(&line[..tag_length(line)], tag, "{line}");
+        }
     }
 }

@@ -1,7 +1,10 @@
 //! The plan as people read it: deliverables, criteria, checks, and what it may cost.
 
+use std::time::Duration;
+
 use autonoe_core::check::Check;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::status::ProjectStatus;
@@ -16,8 +19,10 @@ use super::messages::status_tag;
 pub struct CostEstimate {
     /// Average cost of a deliverable.
     pub each: Usd,
+    /// Average time of a deliverable's sessions.
+    pub time_each: Duration,
     /// How many deliverables that is the average of.
-    pub of: usize,
+    pub of: u32,
 }
 
 /// `None` if there is no plan yet.
@@ -56,11 +61,13 @@ fn deliverable(item: &Deliverable, checks: &[Check]) -> String {
 
 fn expected_cost(status: &ProjectStatus, estimate: Option<CostEstimate>) -> String {
     let open = status.active().filter(|item| item.status == DeliverableStatus::Pending).count();
+    let open = u32::try_from(open).unwrap_or(u32::MAX);
     match estimate {
         _ if open == 0 => "Estimated cost: nothing is open".to_owned(),
-        Some(CostEstimate { each, of }) => format!(
-            "Estimated cost: about {} ({open} at {each}, the average of {of} earlier one(s))",
-            Usd(each.0 * open as f64)
+        Some(CostEstimate { each, time_each, of }) => format!(
+            "Estimated cost: about {}, in {} ({open} at {each}, the average of {of} earlier one(s))",
+            Usd(each.0 * f64::from(open)),
+            format_duration(time_each.saturating_mul(open))
         ),
         None => "Estimated cost: unknown, since no deliverable was built here before".to_owned(),
     }

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::event::{Activity, AgentEvent, Event, RunEvent, WaitReason};
+use autonoe_core::event::{AgentEvent, AnnouncementSubject, Event, RunEvent, WaitReason};
 use autonoe_core::outcome::SessionEnd;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use autonoe_report::{assurance, cost};
 use jiff::Timestamp;
 
-use super::activity::ActivityState;
+use super::activity::{agent_activity, run_activity};
 use super::console::{Console, MessageLevel};
 use super::messages;
 use super::time;
@@ -52,6 +52,8 @@ pub struct Presenter {
     open_calls: Mutex<HashMap<String, Option<String>>>,
     /// Tool calls that a gate denied.
     denied: AtomicU32,
+    /// Shown after the outcome.
+    next_steps: Mutex<Vec<String>>,
 }
 
 impl Presenter {
@@ -65,6 +67,7 @@ impl Presenter {
             waiting: AtomicBool::new(false),
             open_calls: Mutex::default(),
             denied: AtomicU32::new(0),
+            next_steps: Mutex::default(),
         }
     }
 
@@ -72,6 +75,15 @@ impl Presenter {
     pub fn replay(&self, at: Timestamp, span: &SpanContext, event: &Event) {
         *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
         self.on(span, event);
+    }
+
+    /// Counts an event of the past without showing it.
+    pub fn pass_over(&self, at: Timestamp, event: &Event) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = Some(at);
+        self.update_activity(event);
+        if matches!(event, Event::Agent(AgentEvent::ToolResult { denied_by: Some(_), .. })) {
+            self.denied.fetch_add(1, Ordering::SeqCst);
+        }
     }
 
     fn info(&self, text: &str) {
@@ -98,10 +110,25 @@ impl Presenter {
     }
 
     fn update_activity(&self, event: &Event) {
+        let at = *self.at.lock().unwrap_or_else(PoisonError::into_inner);
         self.console.activity(|state| match event {
             Event::Agent(event) => agent_activity(state, event),
-            Event::Run(event) => run_activity(state, event),
+            Event::Run(event) => run_activity(state, event, at),
         });
+    }
+
+    fn announce(&self, about: AnnouncementSubject, lines: &[String]) {
+        let level = match about {
+            AnnouncementSubject::Warnings => MessageLevel::Warning,
+            AnnouncementSubject::Start | AnnouncementSubject::Plan => MessageLevel::Info,
+            AnnouncementSubject::NextSteps => {
+                *self.next_steps.lock().unwrap_or_else(PoisonError::into_inner) = lines.to_vec();
+                return;
+            }
+        };
+        if level == MessageLevel::Warning || self.verbosity != Verbosity::Quiet {
+            lines.iter().for_each(|line| self.console.line(level, line));
+        }
     }
 }
 
@@ -258,7 +285,12 @@ impl Presenter {
                 if let Some(hint) = hint {
                     self.console.line(MessageLevel::Hint, &format!("hint: {hint}"));
                 }
+                if self.verbosity != Verbosity::Quiet {
+                    let lines = self.next_steps.lock().unwrap_or_else(PoisonError::into_inner);
+                    lines.iter().for_each(|line| self.console.line(MessageLevel::Info, line));
+                }
             }
+            RunEvent::Announcement { about, lines } => self.announce(*about, lines),
             RunEvent::Waiting { .. } | RunEvent::Instructed { .. } => {}
             RunEvent::Notice { message } => {
                 if self.verbosity != Verbosity::Quiet {
@@ -285,59 +317,5 @@ impl Sink for Presenter {
         {
             self.line(MessageLevel::Debug, &format!("[debug] {line}"));
         }
-    }
-}
-
-fn agent_activity(state: &mut ActivityState, event: &AgentEvent) {
-    match event {
-        AgentEvent::Working { activity: Activity::Thinking } | AgentEvent::Thinking { .. } => {
-            state.working("Thinking...")
-        }
-        AgentEvent::Working { activity: Activity::Responding } | AgentEvent::Text { .. } => {
-            state.working("Responding...")
-        }
-        AgentEvent::ToolCall(call) => state.working(format!("Running {}...", call.name)),
-        AgentEvent::ToolResult { .. } => state.tool_done(),
-        AgentEvent::End { .. } => state.end(),
-        AgentEvent::Usage(usage) => state.spent(usage.cost_usd.unwrap_or_default()),
-        AgentEvent::ModelCallStarted { .. }
-        | AgentEvent::Chunk { .. }
-        | AgentEvent::ModelCallEnded { .. }
-        | AgentEvent::Conversation { .. }
-        | AgentEvent::Warning { .. }
-        | AgentEvent::UserMessage { .. }
-        | AgentEvent::HostRefused { .. }
-        | AgentEvent::Answer { .. } => {}
-    }
-}
-
-fn run_activity(state: &mut ActivityState, event: &RunEvent) {
-    match event {
-        RunEvent::RunStarted { cost_before_usd, max_cost_usd, max_sessions, .. } => {
-            state.begin_run(*cost_before_usd, *max_cost_usd, *max_sessions);
-        }
-        RunEvent::SessionStarted { number, deliverable, .. } => state.begin(*number, deliverable.as_deref()),
-        RunEvent::Waiting { reason: WaitReason::Quota, remaining, resets_at, .. } => {
-            state.waiting_for_quota(*remaining, *resets_at)
-        }
-        RunEvent::Waiting { reason: WaitReason::Service, remaining, .. } => {
-            state.waiting_for_service(*remaining)
-        }
-        RunEvent::SessionEnded { .. } | RunEvent::Outcome(_) => state.end(),
-        RunEvent::Instructed { .. }
-        | RunEvent::BackendChanged { .. }
-        | RunEvent::StatusChanged(_)
-        | RunEvent::UserMessage { .. }
-        | RunEvent::RepetitionNoticed { .. }
-        | RunEvent::Progress { .. }
-        | RunEvent::Remedy { .. }
-        | RunEvent::Landing { .. }
-        | RunEvent::Checked { .. }
-        | RunEvent::Disputed { .. }
-        | RunEvent::StepEnded { .. }
-        | RunEvent::Escalated { .. }
-        | RunEvent::Outage { .. }
-        | RunEvent::Retrying { .. } => {}
-        RunEvent::Notice { .. } | RunEvent::Warning { .. } => {}
     }
 }

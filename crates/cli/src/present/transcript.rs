@@ -85,7 +85,7 @@ impl TranscriptEntry {
                     }
                     None => entry(
                         if is_error { format!("{title}  FAILED") } else { title },
-                        folded(&redactor.text(&content), RESULT_LINES),
+                        folded(&redactor.text(&result_text(&name, &content)), RESULT_LINES),
                         is_error,
                     ),
                 }
@@ -130,6 +130,16 @@ impl TranscriptEntry {
     }
 }
 
+/// The results of our own tools are JSON, of which people need the message.
+fn result_text(tool: &str, content: &str) -> String {
+    let result = Some(content).filter(|_| tool.starts_with("mcp__autonoe__"));
+    let message = result.and_then(|json| {
+        let value: serde_json::Value = serde_json::from_str(json).ok()?;
+        Some(value.get("message")?.as_str()?.to_owned())
+    });
+    message.unwrap_or_else(|| content.to_owned())
+}
+
 /// The first lines of a text, each cut, and how many more there are.
 fn folded(text: &str, limit: usize) -> Vec<String> {
     let lines: Vec<&str> = text.trim_end().lines().collect();
@@ -167,6 +177,9 @@ mod tests {
             json!({ "type": "tool_result", "id": "1", "name": "Bash", "content": long, "is_error": false }),
             json!({ "type": "tool_call", "id": "2", "name": "Bash", "input": { "command": "git push" } }),
             json!({ "type": "tool_result", "id": "2", "name": "Bash", "content": "no", "is_error": true, "denied_by": "policy", "denied_reason": "publishing" }),
+            json!({ "type": "tool_call", "id": "3", "name": "mcp__autonoe__set_status", "input": { "deliverableId": "A" } }),
+            json!({ "type": "tool_result", "id": "3", "name": "mcp__autonoe__set_status",
+                    "content": r#"{"success":true,"message":"A is passed"}"#, "is_error": false }),
             json!({ "type": "usage", "input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0, "cost_usd": 0.25 }),
             json!({ "type": "end", "outcome": "completed" }),
         ]);
@@ -185,10 +198,13 @@ mod tests {
                 "    … 5 more line(s)",
                 "  > Bash git push",
                 "    DENIED by policy: publishing",
+                "  > mcp__autonoe__set_status A",
+                "    A is passed",
                 "  [END] completed, cost=$0.25",
             ]
         );
         let errors = transcript(&events, TranscriptFilter::Errors, &redactor);
-        assert_eq!(errors.lines().count(), 2, "{errors}");
+        let lines: Vec<&str> = errors.lines().map(|line| &line[8..]).collect();
+        assert_eq!(lines, ["  > Bash git push", "    DENIED by policy: publishing"]);
     }
 }

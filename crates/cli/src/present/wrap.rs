@@ -35,7 +35,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// The indentation of what does not fit on the first line: below the text after a tag such as `[PASS]`, or else a little deeper.
+/// The indentation of what does not fit on the first line: below the text after a tag such as `[PASS]` or a time, or else a little deeper.
 fn hanging(paragraph: &str) -> usize {
     let indent = paragraph.len() - paragraph.trim_start().len();
     let after_tag = || {
@@ -43,7 +43,16 @@ fn hanging(paragraph: &str) -> usize {
         let gap = rest.len() - rest.trim_start().len();
         Some(tag.len() + 2 + gap)
     };
-    after_tag().unwrap_or(indent + 2)
+    let after_time = || {
+        let (time, rest) = paragraph.split_at_checked("12:00:00".len())?;
+        let is_time = time.bytes().enumerate().all(|(at, byte)| match at {
+            2 | 5 => byte == b':',
+            _ => byte.is_ascii_digit(),
+        });
+        let gap = rest.len() - rest.trim_start().len();
+        is_time.then_some(time.len() + gap + 2)
+    };
+    after_tag().or_else(after_time).unwrap_or(indent + 2)
 }
 
 #[cfg(test)]
@@ -58,6 +67,10 @@ mod tests {
         assert_eq!(wrapped("averylongword b", 5), ["averylongword", "  b"], "a word is never broken");
         assert_eq!(wrapped("[PASS]  one two", 12), ["[PASS]  one", "      two"], "at most half the width");
         assert_eq!(wrapped("[PASS]  one two", 14), ["[PASS]  one", "       two"]);
+        assert_eq!(
+            wrapped("12:00:00  one two three four", 24),
+            ["12:00:00  one two three", "            four"]
+        );
         assert_eq!(wrapped("one\ntwo", 80), ["one", "two"]);
         assert_eq!(wrapped("", 80), [""]);
         assert_eq!(wrapped("\x1b[1mone\x1b[0m two", 7), ["\x1b[1mone\x1b[0m two"], "colours take no place");

@@ -3,6 +3,7 @@
 use std::fs;
 
 use autonoe_scripted::ScriptedServer;
+use autonoe_test_kit::{PATH, write_program};
 use serde_json::Value;
 
 use super::support::{CliTestProject, builder, coding, model};
@@ -18,7 +19,8 @@ fn blocked_model() -> ScriptedServer {
         when = ["one deliverable", "Open, in order of priority:\n- `B`"]
         plays = 1
           [[conversation.turn]]
-          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "B", status = "blocked", reason = "{REASON}" }} }}]
+          call = [{{ tool = "Bash", input = {{ command = "git push" }} }},
+                  {{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "B", status = "blocked", reason = "{REASON}" }} }}]
           [[conversation.turn]]
           text = "B is blocked."
         "#
@@ -56,7 +58,7 @@ fn a_blocked_deliverable_says_why_and_is_unblocked() {
     );
     assert_contains(&screen, &["Cost so far: A $", "Max cost: none; --max-cost 20 sets one"]);
     let (_, status) = autonoe(&project, None, &["status"]);
-    assert_contains(&status, &[REASON, "in 1 session(s)"]);
+    assert_contains(&status, &[REASON, "s in 1 session(s)"]);
     let (_, page) = autonoe(&project, None, &["report"]);
     assert_contains(&page, &["is blocked: thing B. no STRIPE", "`autonoe unblock B`"]);
     let (code, answer) = autonoe(&project, None, &["unblock", "A"]);
@@ -68,6 +70,8 @@ fn a_blocked_deliverable_says_why_and_is_unblocked() {
     let (code, answer) = autonoe(&project, None, &["unblock", "B", "--note", "the key is in .env"]);
     assert_eq!(code, Some(0), "{answer}");
     assert!(!project.read(".autonoe/status.json").contains("STRIPE"), "the reason is gone");
+    let (_, plan) = autonoe(&project, None, &["plan"]);
+    assert_contains(&plan, &["Estimated cost: about $", "(1 at $", "the average of 2 earlier one(s))"]);
     let (code, screen) = autonoe(&project, Some(&model), &[]);
     assert_eq!(code, Some(0), "{screen}");
     assert_contains(&screen, &["[MESSAGE] About B: the key is in .env", "[PASS]"]);
@@ -80,6 +84,7 @@ fn a_blocked_deliverable_says_why_and_is_unblocked() {
 #[test]
 fn costs_are_added_up_over_projects_and_deliverables() {
     let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    let planned = project.read(".autonoe/status.json");
     let (_, nothing) = autonoe(&project, None, &["cost"]);
     assert_eq!(nothing, "No sessions yet.\n");
     let model = blocked_model();
@@ -106,6 +111,38 @@ fn costs_are_added_up_over_projects_and_deliverables() {
         .filter_map(|row| row["cost_usd"].as_f64())
         .sum();
     assert!((sum - total).abs() < 1e-9, "{sum} {total}");
+    let second = project.path("../second");
+    fs::create_dir_all(second.join(".autonoe")).expect("made");
+    fs::copy(project.path("SPEC.md"), second.join("SPEC.md")).expect("copied");
+    fs::write(second.join(".autonoe/status.json"), planned).expect("written");
+    let mut command = project.autonoe(Some(&model));
+    command.args(["run", "--in-place", "--backend", "native", "--session-delay", "0s", "-n", "1"]);
+    let output = command.current_dir(&second).output().expect("started");
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    let status = |args: &[&str]| {
+        let output =
+            project.autonoe(None).arg("status").args(args).current_dir(&second).output().expect("started");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    assert_contains(&status(&[]), &["thing A", "s in 1 session(s)", "thing B  estimated: $"]);
+    let json: Value = serde_json::from_str(&status(&["--json"])).expect("JSON");
+    let [a, b] = [&json["deliverables"][0], &json["deliverables"][1]];
+    assert!(a["seconds"].as_f64() > Some(0.0) && a["estimated_seconds"].is_null(), "{a}");
+    assert_eq!((&b["seconds"], &b["estimated_seconds"]), (&Value::Null, &a["seconds"]), "the average of one");
+    assert_eq!(b["estimated_cost_usd"], a["cost_usd"]);
+    let by_project = rows("project");
+    let projects: Vec<_> =
+        by_project["rows"].as_array().expect("rows").iter().map(|row| &row["sessions"]).collect();
+    assert_eq!(projects, [&Value::from(2.0), &Value::from(1.0)], "the more expensive one comes first");
+    for by in ["day", "model"] {
+        let rows = rows(by);
+        assert_eq!(rows["rows"].as_array().map(Vec::len), Some(1), "{rows}");
+        assert_eq!(rows["rows"][0]["sessions"], 3.0, "{rows}");
+        assert_eq!(rows["total"], by_project["total"]);
+    }
+    assert_eq!(rows("model")["rows"][0]["key"], "claude-sonnet-5");
+    let day = rows("day")["rows"][0]["key"].as_str().map(str::len);
+    assert_eq!(day, Some("2026-11-16".len()));
     let (_, table) = autonoe(&project, None, &["cost", "--by", "backend", "--since", "1h"]);
     assert_contains(&table, &["BACKEND", "native", "total"]);
     let (_, before) = autonoe(&project, None, &["cost", "--since", "2999-01-01"]);
@@ -138,6 +175,9 @@ fn sessions_are_readable() {
     assert_contains(&text, &["I build A.", "> Bash echo built", "[END] completed, cost=$"]);
     let (_, errors) = autonoe(&project, None, &["sessions", "show", "1.1", "--errors"]);
     assert!(!errors.contains("> Bash"), "{errors}");
+    let (_, errors) = autonoe(&project, None, &["sessions", "show", "1.2", "--errors"]);
+    assert_contains(&errors, &["> Bash git push\n            DENIED by commands: "]);
+    assert!(!errors.contains("set_status"), "{errors}");
     let (_, list) = autonoe(&project, None, &["sessions", "list", "--deliverable", "B"]);
     assert_contains(&list, &["1.2"]);
     assert!(!list.contains("1.1"), "{list}");
@@ -199,4 +239,25 @@ fn named_variables_reach_commands_and_are_redacted() {
     assert_contains(&answer, &["--env MISSING: this variable is not set."]);
     let (code, answer) = autonoe(&project, Some(&model), &["--env", "A=1"]);
     assert_eq!(code, Some(2), "{answer}");
+}
+
+#[test]
+fn a_report_opens_in_the_browser() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    autonoe(&project, Some(&model(&coding("A", "passed"))), &[]);
+    let bin = project.home().join("bin");
+    fs::create_dir_all(&bin).expect("made");
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    for (script, said) in
+        [("cat \"$1\" > opened.html", "Opened "), ("exit 3", "No browser could be started. ")]
+    {
+        write_program(&bin.join(opener), script);
+        let mut command = project.autonoe(None);
+        command.args(["report", "--open"]).env("PATH", format!("{}:{PATH}", bin.display()));
+        let output = command.output().expect("started");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}");
+        assert!(text.starts_with(said) && text.ends_with("/reports/run-1.html\n"), "{text}");
+    }
+    assert!(project.read("opened.html").contains("thing A"));
 }

@@ -29,6 +29,29 @@ fn watching(project: &CliTestProject, args: &[&str]) -> Command {
     command
 }
 
+/// What the run itself shows, from its limits to what the user can do next.
+const SHOWN: [&str; 9] = [
+    "Autonoe v",
+    "Max cost: none; --max-cost 20 sets one",
+    "Session 1 started",
+    "[PASS]",
+    "Session 2 started",
+    "Overall: 2 session(s)",
+    "All achievable deliverables passed.",
+    "Cost so far: A $",
+    "Review it: autonoe report --open",
+];
+
+#[track_caller]
+fn assert_in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let (_, after) =
+            rest.split_once(part).unwrap_or_else(|| panic!("no {part:?} at its place in:\n{text}"));
+        rest = after;
+    }
+}
+
 #[test]
 fn a_detached_run_is_watched_and_outlives_its_terminal() {
     let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
@@ -46,23 +69,24 @@ fn a_detached_run_is_watched_and_outlives_its_terminal() {
     );
     let watchers = [1, 2].map(|_| watching(&project, &["attach"]).spawn().expect("started"));
     let logs = watching(&project, &["logs", "-f", "-v"]).spawn().expect("started");
+    let status = watching(&project, &["status", "--watch"]).spawn().expect("started");
     std::thread::sleep(std::time::Duration::from_millis(500));
     fs::write(project.agents_path("go"), "").expect("written");
     for watcher in watchers {
         let output = watcher.wait_with_output().expect("ended");
         let screen = text(&output);
         assert_eq!(output.status.code(), Some(0), "{screen}");
-        for line in
-            ["Session 1 started", "[PASS]", "Session 2 started", "All achievable deliverables passed."]
-        {
-            assert!(screen.contains(line), "no {line} in {screen}");
-        }
+        assert_in_order(&screen, &SHOWN);
     }
     let followed = text(&logs.wait_with_output().expect("ended"));
     assert!(followed.contains("> Bash touch waiting"), "{followed}");
+    let watched = text(&status.wait_with_output().expect("ended"));
+    assert_in_order(&watched, &["0/2 deliverables passed", "2/2 deliverables passed"]);
+    assert!(!watched.contains('\u{1b}'), "a pipe gets text only: {watched:?}");
     let logs = text(&watching(&project, &["logs"]).output().expect("started"));
-    let first = logs.lines().next().unwrap_or_default();
-    assert!(first.as_bytes().get(2) == Some(&b':') && first.contains("Session 1 started"), "{logs}");
+    assert_in_order(&logs, &SHOWN);
+    let first = logs.lines().find(|line| line.contains("Session 1 started")).unwrap_or_default();
+    assert!(first.as_bytes().get(2) == Some(&b':'), "it has a time: {logs}");
     let output = watching(&project, &["attach"]).output().expect("started");
     assert_eq!(output.status.code(), Some(2), "{}", text(&output));
     assert_no_processes_left(&project);

@@ -88,6 +88,13 @@ fn the_login_and_the_agent_of_a_run_are_named() {
     let native = "backend native, provider anthropic (anthropic): ready, with the key from ANTHROPIC_API_KEY (not tested)";
     assert!(out.contains(native), "{out}");
     assert!(out.contains("ok   a run uses the agent native: claude is not installed"), "{out}");
+    let (code, out) = doctor_with(&project, &[], |command| {
+        command.env_remove("ANTHROPIC_API_KEY");
+    });
+    assert_eq!(code, Some(2), "{out}");
+    assert!(out.contains("BAD  no agent is ready"), "{out}");
+    assert!(out.contains("note backend native, provider ollama (ollama)"), "{out}");
+    assert!(!out.contains(": ready"), "nothing is called ready then: {out}");
     let bin = project.home().join("bin");
     fs::create_dir_all(&bin).expect("made");
     write_program(&bin.join("claude"), "echo '2.1.0 (Claude Code)'");

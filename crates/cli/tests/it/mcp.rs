@@ -125,7 +125,8 @@ fn during_a_run_calls_go_through_it() {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     until("the session runs", || project.agents_path("ready.txt").exists());
     let mut client = StdioMcpClient::start(&project, "coding");
-    let (answer, failed) = client.call("set_status", json!({ "deliverableId": "B", "status": "blocked" }));
+    let blocked = json!({ "deliverableId": "B", "status": "blocked", "reason": "no key; Ann has it" });
+    let (answer, failed) = client.call("set_status", blocked);
     assert!(!failed, "{answer}");
     let mut other_phase = StdioMcpClient::start(&project, "initializer");
     assert_eq!(other_phase.tools(), ["set_status", "list"], "the run's own phase decides, not the client's");

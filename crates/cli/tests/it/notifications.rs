@@ -8,6 +8,7 @@ use autonoe_test_kit::{PATH, write_program};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use super::quota::out_of_quota;
 use super::support::{CliTestProject, RunOutput, builder, coding, model, processes_in, signal, until};
 use super::webhook_receiver::{Answer, ReceivedMessage, WebhookReceiver};
 
@@ -551,4 +552,21 @@ fn an_outbox_that_cannot_be_used_is_a_warning() {
     );
     assert_eq!(run.outcome()["type"], "outcome");
     assert_eq!(autonoe(&project, &["status"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_budget_that_is_nearly_spent_and_a_quota_that_is_waited_for_are_notified() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]);
+    let receiver = WebhookReceiver::start(&[Answer::Status(204)]);
+    configure(&project, &format!("{}events = ['budget', 'quota']\n", webhook("team", &receiver.url)));
+    run(&project, &blocker(), &["run", "--max-cost", "0.001"]).assert_ended("budget_exceeded", 4);
+    assert_eq!(receiver.events(), ["budget"]);
+    let budget = &receiver.received()[0].body;
+    assert_eq!(budget["title"], "project: 80 % of the budget is spent");
+    let waiting = ["run", "--wait-for-quota", "--max-duration", "2500ms"];
+    run(&project, &out_of_quota(4_102_444_800), &waiting).assert_ended("duration_exceeded", 4);
+    assert_eq!(receiver.events(), ["budget", "quota"], "once for all seconds of the wait");
+    let quota = &receiver.received()[1].body;
+    assert_eq!(quota["title"], "project: waiting for the quota");
+    assert!(quota["text"].as_str().expect("text").contains("The run continues at Fri 1 Jan"), "{quota}");
 }

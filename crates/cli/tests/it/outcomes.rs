@@ -57,6 +57,9 @@ fn all_blocked_exits_3() {
     let run = project.run(&model, &["run"]);
     run.assert_ended("all_blocked", 3);
     assert!(run.stderr.contains("All deliverables are blocked"), "{}", run.stderr);
+    for reason in ["  A: no key; Ann has it\n", "  B: no reason was given; see .autonoe-note.md\n"] {
+        assert!(run.stderr.contains(reason), "no {reason:?} in {}", run.stderr);
+    }
     assert_script_followed(&model);
 }
 

@@ -22,7 +22,7 @@ const TURNS: &str = r#"
       { tool = "Bash", input = { command = "git add calc.sh .gitattributes && git commit -qm 'Add <script>alert(1)</script>'" } },
       { tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } },
       { tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "passed" } },
-      { tool = "mcp__autonoe__set_status", input = { deliverableId = "C", status = "blocked" } },
+      { tool = "mcp__autonoe__set_status", input = { deliverableId = "C", status = "blocked", reason = "no key; Ann has it" } },
     ]
     [[conversation.turn]]
     expect = ["verified", "proves nothing", "marked as blocked"]

@@ -229,6 +229,7 @@ pub fn builder() -> String {
 
 /// A coding conversation for when `id` is the first open deliverable: one real command, then its status.
 pub fn coding(id: &str, status: &str) -> String {
+    let reason = if status == "blocked" { r#", reason = "no key; Ann has it""# } else { "" };
     format!(
         r#"
         [[conversation]]
@@ -238,7 +239,7 @@ pub fn coding(id: &str, status: &str) -> String {
           text = "I build {id}."
           call = [
             {{ tool = "Bash", input = {{ command = "echo built >> work-{id}.txt" }} }},
-            {{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "{status}" }} }},
+            {{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "{status}"{reason} }} }},
           ]
           [[conversation.turn]]
           expect = "marked as {status}"

@@ -114,14 +114,16 @@ async fn set_status_answers_writes_and_notifies_exactly_once() {
         (DeliverableStatus::Passed, true, false),
         (DeliverableStatus::Pending, false, false),
     ] {
-        let answer = fixture.done("set_status", set("A", new.name())).await;
+        let reason = (new == DeliverableStatus::Blocked).then(|| "no key; Ann has it".to_owned());
+        let arguments = json!({ "deliverableId": "A", "status": new.name(), "reason": reason });
+        let answer = fixture.done("set_status", arguments).await;
         let message = format!("Deliverable \"What A is\" (A) marked as {new}");
         assert_eq!(answer, json!({ "success": true, "message": message }));
         let file = fixture.file();
         assert_eq!((&file[0]["passed"], &file[0]["blocked"]), (&json!(passed), &json!(blocked)), "{new}");
         assert_eq!((&file[1]["passed"], &file[1]["blocked"]), (&json!(false), &json!(false)), "{new}");
         notified.push(StatusChange {
-            reason: None,
+            reason,
             deliverable_id: "A".to_owned(),
             description: "What A is".to_owned(),
             previous: Some(previous),
@@ -135,7 +137,7 @@ async fn set_status_answers_writes_and_notifies_exactly_once() {
 
 #[tokio::test]
 async fn set_status_refuses_invalid_changes() {
-    let fixture = ServiceFixture::with(Sync, &["A", "B"]).await;
+    let fixture = ServiceFixture::with(Sync, &["A", "B", "C"]).await;
     fixture.done("deprecate", json!({ "deliverableId": "B" })).await;
     fixture.service.enter(Coding);
     fixture.done("set_status", set("A", "passed")).await;
@@ -149,9 +151,18 @@ async fn set_status_refuses_invalid_changes() {
             "VALIDATION_ERROR",
         ),
         ("B", "passed", "Deliverable \"B\" is deprecated; its status no longer changes", "VALIDATION_ERROR"),
+        (
+            "C",
+            "blocked",
+            "To block \"C\", give a `reason`: what is missing, who can provide it, and what to do then",
+            "VALIDATION_ERROR",
+        ),
     ] {
         assert_eq!(fixture.refused("set_status", set(id, status)).await, pair(message, code));
     }
+    let blank = json!({ "deliverableId": "C", "status": "blocked", "reason": " " });
+    assert!(fixture.refused("set_status", blank).await.0.contains("give a `reason`"));
+    assert_eq!(fixture.file()[2]["blocked"], false, "nothing was written");
 }
 
 #[tokio::test]

@@ -70,7 +70,9 @@ async fn an_invalid_limit_is_refused() {
 async fn a_status_narrows_the_list_and_its_total() {
     let fixture = ServiceFixture::with(Coding, &SEVEN).await;
     for (id, status) in [("F", "passed"), ("D", "blocked"), ("B", "passed")] {
-        fixture.done("set_status", json!({ "deliverableId": id, "status": status })).await;
+        fixture
+            .done("set_status", json!({ "deliverableId": id, "status": status, "reason": "no key" }))
+            .await;
     }
     let of = async |status: &str| fixture.done("list", json!({ "filter": { "status": status } })).await;
     assert_eq!(ids(&of("passed").await), ["F", "B"]);

@@ -16,6 +16,8 @@ pub struct SessionCost {
     pub model: String,
     /// `None` if a price is unknown.
     pub usd: Option<f64>,
+    /// How long it took; 0 while it runs, and if its process was killed.
+    pub seconds: f64,
     /// Deliverables whose status changed in it, or in the next session of the run that changed one: until then, the agents worked on
     /// that. Empty if no session after it changed one, and for planning and reviewing.
     pub deliverables: Vec<String>,
@@ -23,7 +25,8 @@ pub struct SessionCost {
 
 const COSTS: &str = "
     SELECT s.run, s.number, s.started_at, s.instruction, s.backend, s.model,
-           CASE WHEN COUNT(c.id) > COUNT(c.usd) THEN NULL ELSE COALESCE(SUM(c.usd), 0) END
+           CASE WHEN COUNT(c.id) > COUNT(c.usd) THEN NULL ELSE COALESCE(SUM(c.usd), 0) END,
+           COALESCE(s.duration_seconds, 0)
     FROM sessions s LEFT JOIN costs c ON c.run = s.run AND c.session = s.number
     GROUP BY s.run, s.number ORDER BY s.run, s.number";
 
@@ -55,6 +58,7 @@ pub(super) fn session_costs(db: &Connection) -> Result<Vec<SessionCost>> {
             backend: row.get(4)?,
             model: row.get(5)?,
             usd: row.get(6)?,
+            seconds: row.get(7)?,
             deliverables: Vec::new(),
         })
     })?;

@@ -43,14 +43,15 @@ enum ShowFormat {
 /// Draws invalid definitions too.
 pub fn cmd_show(args: &AgentShowArgs, environment: &Environment) -> Result<u8, Fault> {
     let (_, definition) = load_agent(&args.name, &args.project, environment)?;
-    present::print_lines(&match args.format {
-        ShowFormat::Text => draw::text(&definition),
-        ShowFormat::Mermaid => draw::mermaid(&definition),
-        ShowFormat::Svg => draw::svg(&definition),
+    match args.format {
+        ShowFormat::Text => present::print(&draw::text(&definition)),
+        ShowFormat::Mermaid => present::print_lines(&draw::mermaid(&definition)),
+        ShowFormat::Svg => present::print_lines(&draw::svg(&definition)),
         ShowFormat::Json => {
-            format!("{:#}\n", json!({ "agent": definition.agent, "steps": definition.steps }))
+            let parsed = json!({ "agent": definition.agent, "steps": definition.steps });
+            present::print_lines(&format!("{parsed:#}\n"));
         }
-    });
+    }
     Ok(exit::DONE)
 }
 

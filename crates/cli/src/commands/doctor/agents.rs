@@ -84,8 +84,8 @@ async fn models(environment: &Environment, has_agent: bool) -> Vec<DoctorFinding
     let mut ready = providers.iter().filter(|provider| provider.is_configured());
     if !has_agent && ready.all(|provider| provider.kind == ProviderKind::Ollama) {
         findings.push(DoctorFinding::Bad(
-            "no agent is ready: install one and log in, set a model provider's key such as ANTHROPIC_API_KEY, or configure \
-             your own model server in config.toml"
+            "no agent is ready: install one and log in, set a model provider's key such as ANTHROPIC_API_KEY, configure \
+             your own model server in config.toml, or choose a model of Ollama with `-m ollama/NAME`"
                 .into(),
         ));
     } else {
@@ -102,6 +102,10 @@ fn model_provider(provider: &Provider, user: &UserConfig) -> DoctorFinding {
         (true, true) => DoctorFinding::Good(format!(
             "{line}: ready, with the key from {} (not tested)",
             key_source(provider, user)
+        )),
+        (true, false) if provider.kind == ProviderKind::Ollama => DoctorFinding::Note(format!(
+            "{line}: needs no key; used only for models of it, such as `-m {}/NAME` (not tested)",
+            provider.name
         )),
         (true, false) => DoctorFinding::Good(format!("{line}: ready, without a key (not tested)")),
         (false, _) => DoctorFinding::Note(format!("{line}: no key")),
