@@ -185,7 +185,10 @@ impl LandingAttempt<'_> {
         let patterns = self.work().join("ignored");
         fs::write(&patterns, self.users_ignore_patterns()).map_err(|error| self.hub.unwritable(&error))?;
         let listed = self.succeed(IGNORED, &[&patterns.display().to_string()]).await?;
-        Ok(listed.split_terminator('\0').map(|path| format!("{path} (ignored by git)")).collect())
+        // What the user has there would be overwritten, which is another reason.
+        let is_free = |path: &&str| self.from.top.join(path).symlink_metadata().is_err();
+        let listed = listed.split_terminator('\0').filter(is_free);
+        Ok(listed.map(|path| format!("{path} (ignored by git)")).collect())
     }
 
     /// Whether a file would come before, or instead of, another program of its name on the user's search path.

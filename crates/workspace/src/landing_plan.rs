@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use autonoe_core::fault::Fault;
-use autonoe_core::outcome::PlanReport;
+use autonoe_core::outcome::{PlanReport, RunOutcome};
 use autonoe_core::plan::{Iteration, NextAction, Plan, PlanVerdict, RunState};
 
 use crate::site::{SiteEvent, WorkspaceSite};
@@ -20,6 +20,10 @@ impl Plan for LandingPlan<'_> {
         let action = self.inner.next(so_far).await?;
         // It may have looked at what had passed.
         self.site.lower(self.inner.report().tally())?;
+        if let NextAction::Done(RunOutcome::AllPassed | RunOutcome::AllBlocked) = action {
+            // The process that verified it may have been killed before it landed.
+            self.site.confirmed();
+        }
         Ok(action)
     }
 

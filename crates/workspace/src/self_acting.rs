@@ -2,7 +2,7 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 52] = [
+const DIRECTORIES: [&str; 59] = [
     ".aider",
     ".amazonq",
     ".amp",
@@ -56,10 +56,17 @@ const DIRECTORIES: [&str; 52] = [
     ".zed",
     // Python runs what is compiled, not the source beside it.
     "__pycache__",
+    ".agents",
+    ".codebuddy",
+    ".grok",
+    ".iflow",
+    ".kilocode",
+    ".trunk",
+    ".vibe",
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 67] = [
+const FILES: [&str; 73] = [
     ".aider.conf.yml",
     ".autoenv",
     ".autoenv.zsh",
@@ -127,6 +134,12 @@ const FILES: [&str; 67] = [
     "opencode.jsonc",
     "prek.toml",
     "shell.nix",
+    ".local.vimrc",
+    ".merlin",
+    ".prototools",
+    ".ycm_extra_conf.py",
+    "pkgx.yaml",
+    "pkgx.yml",
 ];
 
 /// Beginnings of the names of such files, and of those that are settings.

@@ -1,5 +1,6 @@
 //! `autonoe verify`
 
+use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
@@ -120,6 +121,11 @@ fn notes(project: &Project, status: Option<&ProjectStatus>, evidence: &Evidence)
     let item = status.and_then(|status| status.find(&evidence.deliverable));
     if let Some(item) = item.filter(|item| item.status != DeliverableStatus::Passed) {
         notes.push(format!("its status is {} now, no longer passed", item.status));
+    }
+    let found = item.and_then(|item| item.finding.as_ref()).map(|finding| finding.assurance);
+    if let (Some(DeliverableStatus::Passed), Some(Assurance::Claimed)) = (item.map(|item| item.status), found)
+    {
+        notes.push("it counts only as claimed now, not as verified; see `autonoe status`".to_owned());
     }
     if let Some(unchecked) = evidence.unchecked() {
         notes.push(unchecked.to_string());

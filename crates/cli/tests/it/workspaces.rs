@@ -2,8 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Stdio;
 
-use super::support::{CliTestProject, RunOutput, always, assert_script_followed, model, without_bubblewrap};
+use super::support::{
+    CliTestProject, RunOutput, always, assert_script_followed, model, until, without_bubblewrap,
+};
 
 /// A project with a repository in which SPEC.md is committed, and a deliverable A.
 pub(super) fn project() -> CliTestProject {
@@ -536,6 +539,25 @@ fn committed_files_with_names_of_credentials_are_files_like_others() {
         assert_eq!(project.git(&["diff", "--name-status", "HEAD~1", "HEAD"]), "M\t.npmrc\nA\ta.txt");
         assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
     }
+}
+
+#[test]
+fn what_was_verified_before_a_kill_lands_with_the_next_run() {
+    let project = project();
+    let check =
+        r#"{ "checks": [{ "name": "a", "deliverable": "A", "run": "cat a.txt", "output": ["built"] }] }"#;
+    project.write(".autonoe/checks.json", check);
+    let silent = BUILDS.replace("text = \"done\"", "fault = { kind = 'silence', times = 99 }");
+    let mut command = project.command(&model(&always(&silent)), &["run"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    until("A has passed", || project.read(".autonoe/status.json").contains("\"passed\": true"));
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    assert!(!project.path("a.txt").exists());
+    let run = project.run(&model(&always(BUILDS)), &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(landings(&run), [("main", true)], "{}", run.stderr);
+    assert_eq!(project.read("a.txt"), "built\n");
 }
 
 #[test]
