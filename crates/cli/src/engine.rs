@@ -9,8 +9,10 @@ mod notifier;
 mod plan_announcer;
 mod request;
 mod resolve;
+mod roadmap_job;
 mod setup;
 pub mod status_setup;
+mod task_store;
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +57,8 @@ use self::notifier::RunNotifier;
 use self::plan_announcer::PlanAnnouncer;
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
+use self::roadmap_job::OpenHarness;
+pub use self::roadmap_job::{RoadmapJob, name_in_project};
 use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
 use crate::detach::{leave_terminal, start_detached};
@@ -201,6 +205,7 @@ impl Screen {
             resume: job.earlier(),
             in_progress: locked.with_others(Others::runs)?,
         };
+        let command = title.command.clone();
         let (journal, begun) = SqliteJournal::begin(
             &project.journal_file(),
             &title.command,
@@ -209,7 +214,9 @@ impl Screen {
             options,
         )
         .await?;
-        let steering = control::steering(&project);
+        let opened = job.roadmap().map(|job| job.open_harness(&project, clock.now())).transpose()?;
+        let (harness, found) = opened.unzip();
+        let steering = control::steering(&project, harness.as_ref());
         let announcer = Arc::new(PlanAnnouncer {
             project: project.clone(),
             console: Arc::clone(&self.console),
@@ -224,6 +231,7 @@ impl Screen {
         let failed_checks = Arc::new(FailedChecks::default());
         let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
         let other_sinks = other_sinks.chain([Arc::clone(&failed_checks) as Arc<dyn Sink>]);
+        let other_sinks = other_sinks.chain(harness.iter().flat_map(OpenHarness::sinks));
         let sinks = self.sinks(&project, begun.run, other_sinks, &builders, &announcer);
         locked.record_run(begun.run)?;
         let status = match locked.has_project_lock() {
@@ -245,7 +253,10 @@ impl Screen {
                 max_sessions: run.options.limits.max_iterations.map(NonZeroU32::get),
             },
         );
-        for message in locked.messages.iter().chain(&run.warnings).chain(job.spec_change().as_ref()) {
+        let found = found.iter().flatten();
+        for message in
+            locked.messages.iter().chain(&run.warnings).chain(job.spec_change().as_ref()).chain(found)
+        {
             sinks.emit(&span, RunEvent::Warning { message: message.clone() });
         }
 
@@ -316,6 +327,8 @@ impl Screen {
             builders,
             sinks: sinks.clone(),
             span: span.clone(),
+            failed_checks: Arc::clone(&failed_checks),
+            harness: harness.clone(),
         };
         // An agent's entry actions may take long.
         let planning = context.plan(job, verifier.is_some(), &run.room_config);
@@ -341,6 +354,7 @@ impl Screen {
         };
         let verifier = verifier.map(build).transpose()?;
         let backends = run.backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
+        let named = run.named_backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
         let mut entries = backends.iter().map(chain_entry);
         let Some(first) = entries.next() else {
             return Err(Fault::permanent(
@@ -351,7 +365,7 @@ impl Screen {
         };
         self.console.start();
         let is_alone = locked.with_others(Others::is_empty)?;
-        let _control = self.watch_control(&project, &steering, is_alone);
+        let _control = self.watch_control(&project, &steering, is_alone, harness);
         if has_plan_to_build {
             announcer.ask_first();
         }
@@ -376,7 +390,8 @@ impl Screen {
         let runner = Runner {
             plan: &mut recovering_plan,
             backend_chain: BackendChain::new(first, entries.collect())
-                .reviewed_by(verifier.as_ref().map(chain_entry)),
+                .reviewed_by(verifier.as_ref().map(chain_entry))
+                .with_named(named.iter().map(chain_entry).collect()),
             gates: &|phase, session| {
                 let mut gates = gates_for(phase, &policy);
                 // Last: a hook runs only for what no other gate denies.
@@ -414,7 +429,7 @@ impl Screen {
             && has_worked
             && self.verbosity != Verbosity::Quiet
         {
-            let lines = next_steps::next_steps(&project)?;
+            let lines = next_steps::next_steps(&project, &command)?;
             lines.iter().for_each(|line| self.console.line(MessageLevel::Info, line));
         }
         Ok((report, result))
@@ -443,14 +458,20 @@ impl Screen {
     }
 
     /// Requests that are there already are for an earlier run, unless another one works here.
-    fn watch_control(&self, project: &Project, steering: &Steering, is_alone: bool) -> ControlWatch {
+    fn watch_control(
+        &self,
+        project: &Project,
+        steering: &Steering,
+        is_alone: bool,
+        harness: Option<OpenHarness>,
+    ) -> ControlWatch {
         let left = if is_alone { ControlDirectory::of(project).begin() } else { Vec::new() };
         for left in left {
             self.warn(&format!("a request to {left} was left for an earlier run; it is ignored."));
         }
         let console = Arc::clone(&self.console);
         let warn = move |why: &str| console.line(MessageLevel::Warning, &format!("Warning: {why}"));
-        ControlWatch::start(project, steering.clone(), self.stop.clone(), self.halt.clone(), warn)
+        ControlWatch::start(project, harness, steering.clone(), self.stop.clone(), self.halt.clone(), warn)
     }
 
     fn deliverables(

@@ -9,6 +9,7 @@ use crate::commands::cost::CostArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::follow::{AttachArgs, LogsArgs};
+use crate::commands::harness::HarnessArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
@@ -103,6 +104,9 @@ pub enum CliCommand {
     Cost(CostArgs),
     /// Run, inspect and create declarative agents
     Agent(AgentArgs),
+    /// Run a roadmap: tasks that depend on each other, with checks and limits of their own
+    #[command(after_help = EXIT_CODES)]
+    Harness(HarnessArgs),
     /// Create a starter SPEC.md and configuration
     Init(InitArgs),
     /// Check your setup

@@ -118,6 +118,20 @@ impl HarnessRecord {
         written.note(result);
     }
 
+    pub fn set_paused(&self, is_paused: bool) {
+        let mut written = self.written();
+        let status = if is_paused { LoopStatus::Paused } else { LoopStatus::Running };
+        let is_running = matches!(written.status.status, LoopStatus::Running | LoopStatus::Paused);
+        if is_running && written.status.status != status {
+            written.status.status = status;
+            self.write_status(&mut written);
+        }
+    }
+
+    pub fn show_status(&self) {
+        self.write_status(&mut self.written());
+    }
+
     fn alert(&self, alert: Alert) {
         let mut written = self.written();
         let level = match alert.severity {

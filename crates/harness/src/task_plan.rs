@@ -22,7 +22,7 @@ use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanMemory, P
 use autonoe_core::status::{ProjectStatus, Tally};
 
 pub use self::prompt::text as prompt_text;
-use self::roadmap_file::FileChange;
+use self::roadmap_file::RoadmapChange;
 pub use self::roadmap_file::{RoadmapFile, invalid};
 use self::state::{BegunTask, SavedTasks};
 use self::store::Standing;
@@ -151,15 +151,15 @@ impl TaskPlan {
     async fn read_file(&mut self) -> Result<(), Fault> {
         let name = self.setup.file.name().display().to_string();
         match self.setup.file.change() {
-            FileChange::None => Ok(()),
-            FileChange::Unusable(why) => {
+            RoadmapChange::None => Ok(()),
+            RoadmapChange::Unusable(why) => {
                 self.warn(format!("{why} The run continues with the roadmap as it was.")).await
             }
-            FileChange::Landed => {
+            RoadmapChange::Landed => {
                 let why = "was changed by commits of the agents";
                 self.warn(format!("{name} {why}; the run continues with the roadmap as it was.")).await
             }
-            FileChange::Edited(new) => {
+            RoadmapChange::Edited(new) => {
                 let edit = compare(&self.roadmap, &new, &self.begun());
                 let is_dropped = |task: &TaskEdit| match task {
                     TaskEdit::Removed(id) => Some(id.clone()),

@@ -28,7 +28,7 @@ struct KnownText {
 
 /// What has happened to the file since it was last looked at.
 #[derive(Debug)]
-pub(super) enum FileChange {
+pub(super) enum RoadmapChange {
     None,
     Edited(Box<Roadmap>),
     /// As a sentence.
@@ -54,22 +54,24 @@ impl RoadmapFile {
         &self.name
     }
 
-    pub(super) fn change(&self) -> FileChange {
+    pub(super) fn change(&self) -> RoadmapChange {
         let mut known = self.known();
         if std::mem::take(&mut known.has_landed) {
-            return FileChange::Landed;
+            return RoadmapChange::Landed;
         }
         let name = self.name.display();
         let text = match read(&self.project, &self.name) {
-            Ok(text) if text == known.text => return FileChange::None,
+            Ok(text) if text == known.text => return RoadmapChange::None,
             Ok(text) => text,
-            Err(error) => return FileChange::Unusable(format!("{name} cannot be read any more: {error}.")),
+            Err(error) => {
+                return RoadmapChange::Unusable(format!("{name} cannot be read any more: {error}."));
+            }
         };
         known.text.clone_from(&text);
         let backends: Vec<&str> = self.backends.iter().map(String::as_str).collect();
         match Roadmap::parse(&text, &backends) {
-            Ok(roadmap) => FileChange::Edited(Box::new(roadmap)),
-            Err(error) => FileChange::Unusable(format!("{name} was changed and has problems: {error}.")),
+            Ok(roadmap) => RoadmapChange::Edited(Box::new(roadmap)),
+            Err(error) => RoadmapChange::Unusable(format!("{name} was changed and has problems: {error}.")),
         }
     }
 
