@@ -33,7 +33,7 @@ Exit codes:
   0  all deliverables passed or verified     5  quota exceeded
   1  unexpected error                        6  too many errors in a row
   2  wrong usage or configuration            7  stuck, needs a person
-  3  all deliverables blocked              130  interrupted
+  3  deliverables or tasks blocked         130  interrupted
   4  a limit was reached (sessions, cost, time)
 
 Examples:

@@ -195,7 +195,7 @@ pub trait Plan: Send {
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault>;
 
-    /// Called when sessions make no progress and nothing is left to try. Returns whether the plan gives up what they worked on and goes on
+    /// Called when sessions make no progress and nothing is left to try. Returns whether the plan gives up what they worked on and continues
     /// with something else; must be false at some point.
     async fn abandon(&mut self) -> Result<bool, Fault> {
         Ok(false)

@@ -96,7 +96,7 @@ pub fn name_in_project(project: &Project, typed: &Path) -> Result<PathBuf, Fault
     });
     let path = path.map_err(|error| fault(format!("{} cannot be read: {error}.", typed.display())))?;
     if path.symlink_metadata().is_err() {
-        return Err(fault(format!("There is no file {}.", typed.display()))
+        return Err(fault(format!("{} does not exist.", typed.display()))
             .hint("`autonoe harness init` writes a roadmap to start from."));
     }
     path.strip_prefix(project.root()).map(Path::to_owned).map_err(|_| {

@@ -34,7 +34,7 @@ pub struct HarnessRunArgs {
     #[arg(long, value_name = "NAME")]
     id: Option<String>,
 
-    /// Pause when something critical happens, such as a blocked task; `autonoe resume` continues
+    /// Pause when something critical happens, such as a blocked task, until the file .harness/NAME/pause is removed
     #[arg(long)]
     pause_on_critical: bool,
 
