@@ -8,6 +8,7 @@ pub mod cost;
 pub mod demo;
 pub mod doctor;
 pub mod follow;
+pub mod harness;
 pub mod init;
 pub mod land;
 pub mod man;

@@ -9,8 +9,10 @@ mod next_steps;
 mod notifier;
 mod request;
 mod resolve;
+mod roadmap_job;
 mod setup;
 pub mod status_setup;
+mod task_store;
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +57,8 @@ pub use self::next_steps::{DeliverableCost, cost_by_deliverable, why_blocked};
 use self::notifier::RunNotifier;
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
+use self::roadmap_job::OpenHarness;
+pub use self::roadmap_job::{RoadmapJob, name_in_project};
 use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
 use crate::detach::{leave_terminal, start_detached};
@@ -198,6 +202,7 @@ impl Screen {
             resume: job.earlier(),
             in_progress: locked.with_others(Others::runs)?,
         };
+        let command = title.command.clone();
         let (journal, begun) = SqliteJournal::begin(
             &project.journal_file(),
             &title.command,
@@ -206,15 +211,19 @@ impl Screen {
             options,
         )
         .await?;
-        let steering = control::steering(&project);
+        let opened = job.roadmap().map(|job| job.open_harness(&project, clock.now())).transpose()?;
+        let (harness, found) = opened.unzip();
+        let steering = control::steering(&project, harness.as_ref());
         let notifier = RunNotifier::start(&project, begun.run, run.notify, &run.secrets, &self.console);
         let notifications = notifier.as_ref().map(RunNotifier::sink);
         *self.notifier() = notifier;
         let failed_checks = Arc::new(FailedChecks::default());
         let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
         let other_sinks = other_sinks.chain([Arc::clone(&failed_checks) as Arc<dyn Sink>]);
+        let other_sinks = other_sinks.chain(harness.iter().flat_map(OpenHarness::sinks));
         let announcer = Arc::new(Announcer {
             sinks: self.sinks(&project, begun.run, other_sinks, &builders),
+            command,
             project: project.clone(),
             console: Arc::clone(&self.console),
             is_quiet: self.verbosity == Verbosity::Quiet,
@@ -250,7 +259,10 @@ impl Screen {
                 sinks.emit(&span, RunEvent::Announcement { about, lines });
             }
         }
-        for message in locked.messages.iter().chain(&run.warnings).chain(job.spec_change().as_ref()) {
+        let found = found.iter().flatten();
+        for message in
+            locked.messages.iter().chain(&run.warnings).chain(job.spec_change().as_ref()).chain(found)
+        {
             sinks.emit(&span, RunEvent::Warning { message: message.clone() });
         }
 
@@ -321,6 +333,8 @@ impl Screen {
             builders,
             sinks: sinks.clone(),
             span: span.clone(),
+            failed_checks: Arc::clone(&failed_checks),
+            harness: harness.clone(),
         };
         // An agent's entry actions may take long.
         let planning = context.plan(job, verifier.is_some(), &run.room_config);
@@ -346,6 +360,7 @@ impl Screen {
         };
         let verifier = verifier.map(build).transpose()?;
         let backends = run.backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
+        let named = run.named_backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
         let mut entries = backends.iter().map(chain_entry);
         let Some(first) = entries.next() else {
             return Err(Fault::permanent(
@@ -356,7 +371,7 @@ impl Screen {
         };
         self.console.start();
         let is_alone = locked.with_others(Others::is_empty)?;
-        let _control = self.watch_control(&project, &steering, is_alone);
+        let _control = self.watch_control(&project, &steering, is_alone, harness);
         if has_plan_to_build {
             announcer.ask_first(&span);
         }
@@ -381,7 +396,8 @@ impl Screen {
         let runner = Runner {
             plan: &mut recovering_plan,
             backend_chain: BackendChain::new(first, entries.collect())
-                .reviewed_by(verifier.as_ref().map(chain_entry)),
+                .reviewed_by(verifier.as_ref().map(chain_entry))
+                .with_named(named.iter().map(chain_entry).collect()),
             gates: &|phase, session| {
                 let mut gates = gates_for(phase, &policy);
                 // Last: a hook runs only for what no other gate denies.
@@ -440,14 +456,20 @@ impl Screen {
     }
 
     /// Requests that are there already are for an earlier run, unless another one works here.
-    fn watch_control(&self, project: &Project, steering: &Steering, is_alone: bool) -> ControlWatch {
+    fn watch_control(
+        &self,
+        project: &Project,
+        steering: &Steering,
+        is_alone: bool,
+        harness: Option<OpenHarness>,
+    ) -> ControlWatch {
         let left = if is_alone { ControlDirectory::of(project).begin() } else { Vec::new() };
         for left in left {
             self.warn(&format!("a request to {left} was left for an earlier run; it is ignored."));
         }
         let console = Arc::clone(&self.console);
         let warn = move |why: &str| console.line(MessageLevel::Warning, &format!("Warning: {why}"));
-        ControlWatch::start(project, steering.clone(), self.stop.clone(), self.halt.clone(), warn)
+        ControlWatch::start(project, harness, steering.clone(), self.stop.clone(), self.halt.clone(), warn)
     }
 
     fn deliverables(

@@ -137,6 +137,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Report(args)) => commands::report::cmd_report(&args, &environment),
         Some(CliCommand::Cost(args)) => commands::cost::cmd_cost(&args, &environment),
         Some(CliCommand::Agent(args)) => commands::agent::cmd_agent(args, &environment),
+        Some(CliCommand::Harness(args)) => commands::harness::cmd_harness(args, &environment),
         Some(CliCommand::Init(args)) => commands::init::cmd_init(&args, &environment),
         Some(CliCommand::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(CliCommand::Demo(args)) => commands::demo::cmd_demo(args, environment),

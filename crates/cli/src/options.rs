@@ -10,6 +10,7 @@ use crate::commands::cost::CostArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::doctor::DoctorArgs;
 use crate::commands::follow::{AttachArgs, LogsArgs};
+use crate::commands::harness::HarnessArgs;
 use crate::commands::init::InitArgs;
 use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
@@ -33,7 +34,7 @@ Exit codes:
   0  all deliverables passed or verified     5  quota exceeded
   1  unexpected error                        6  too many errors in a row
   2  wrong usage or configuration            7  stuck, needs a person
-  3  all deliverables blocked              130  interrupted
+  3  deliverables or tasks blocked         130  interrupted
   4  a limit was reached (sessions, cost, time)
 
 Examples:
@@ -104,6 +105,9 @@ pub enum CliCommand {
     Cost(CostArgs),
     /// Run, inspect and create declarative agents
     Agent(AgentArgs),
+    /// Run a roadmap: tasks that depend on each other, with checks and limits of their own
+    #[command(after_help = EXIT_CODES)]
+    Harness(HarnessArgs),
     /// Create a starter SPEC.md and configuration
     Init(InitArgs),
     /// Check your setup

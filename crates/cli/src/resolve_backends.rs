@@ -4,6 +4,8 @@ use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_model::{ModelChoice, Provider, ProviderKind};
 
+use autonoe_store::UserConfig;
+
 use crate::arguments::CommonArgs;
 use crate::backend_name::{ALL, BackendChoice, BackendName, BackendWithModel};
 use crate::environment::Environment;
@@ -68,6 +70,20 @@ pub fn resolve_verifier(
         ModelChoice::parse(&models.work, providers)?.provider_among(providers)?;
     }
     Ok(ResolvedBackend { backend: backend.clone(), models, because: None })
+}
+
+/// A backend that a task of a roadmap asks for, with its default models.
+pub fn resolve_named(
+    name: &str,
+    user: &UserConfig,
+    providers: &[Provider],
+) -> Result<ResolvedBackend, Fault> {
+    let backend = name.parse::<BackendName>().map_err(|error| {
+        let message = format!("The roadmap asks for the agent '{name}': {error}.");
+        Fault::permanent(FaultLayer::Config, "roadmap", message)
+    })?;
+    backend.check_configured(&user.agents)?;
+    resolve_verifier(&BackendWithModel { backend, model: None }, providers)
 }
 
 /// Whether the agent offers the model, judged by its vendor. `PROVIDER/NAME` works with the native agent only.

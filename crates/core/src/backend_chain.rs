@@ -32,11 +32,13 @@ pub struct BackendChain<'a> {
     current: ChainEntry<'a>,
     fallbacks: std::vec::IntoIter<ChainEntry<'a>>,
     reviewer: Option<ChainEntry<'a>>,
+    /// For sessions that ask for them by name.
+    named: Vec<ChainEntry<'a>>,
 }
 
 impl<'a> BackendChain<'a> {
     pub fn new(first: ChainEntry<'a>, fallbacks: Vec<ChainEntry<'a>>) -> Self {
-        Self { current: first, fallbacks: fallbacks.into_iter(), reviewer: None }
+        Self { current: first, fallbacks: fallbacks.into_iter(), reviewer: None, named: Vec::new() }
     }
 
     /// Adds a backend for the review phase.
@@ -45,8 +47,20 @@ impl<'a> BackendChain<'a> {
         Self { reviewer, ..self }
     }
 
-    pub fn choose(&self, phase: Phase) -> &ChainEntry<'a> {
-        self.reviewer_in(phase).unwrap_or(&self.current)
+    /// Adds backends for sessions that ask for them.
+    #[must_use]
+    pub fn with_named(self, named: Vec<ChainEntry<'a>>) -> Self {
+        Self { named, ..self }
+    }
+
+    /// `preferred` are names in order of preference; without any that is known, the current backend works.
+    pub fn choose(&self, phase: Phase, preferred: &[String]) -> &ChainEntry<'a> {
+        let find = |name: &String| {
+            let mut known = std::iter::once(&self.current).chain(&self.named);
+            known.find(|entry| entry.backend.name() == name)
+        };
+        let preferred = || preferred.iter().find_map(find);
+        self.reviewer_in(phase).or_else(preferred).unwrap_or(&self.current)
     }
 
     fn reviewer_in(&self, phase: Phase) -> Option<&ChainEntry<'a>> {

@@ -88,6 +88,8 @@ pub enum CheckOrigin {
     User,
     /// From SPEC.md.
     Spec,
+    /// Of a task of a roadmap.
+    Roadmap,
     /// Proposed by an agent.
     Proposed,
 }
@@ -97,6 +99,7 @@ impl fmt::Display for CheckOrigin {
         f.write_str(match self {
             Self::User => "checks.json",
             Self::Spec => "SPEC.md",
+            Self::Roadmap => "the roadmap",
             Self::Proposed => "proposed by an agent",
         })
     }

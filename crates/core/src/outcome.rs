@@ -109,6 +109,11 @@ pub enum RunOutcome {
     AllVerified,
     /// Every active deliverable is blocked.
     AllBlocked,
+    /// Tasks of a roadmap could not be completed; the others are.
+    TasksBlocked {
+        /// For each of them, what it waits for, as a clause.
+        chains: Vec<String>,
+    },
     /// The completion condition of a declarative agent is met.
     ConditionMet {
         /// The condition, in one sentence.
@@ -183,7 +188,7 @@ impl RunOutcome {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AllPassed | Self::AllVerified | Self::ConditionMet { .. } => exit::DONE,
-            Self::AllBlocked => exit::BLOCKED,
+            Self::AllBlocked | Self::TasksBlocked { .. } => exit::BLOCKED,
             Self::BudgetExceeded { .. } | Self::DurationExceeded { .. } | Self::MaxIterations { .. } => {
                 exit::LIMIT
             }
@@ -209,6 +214,7 @@ impl RunOutcome {
             | Self::AllPassed
             | Self::AllVerified
             | Self::AllBlocked
+            | Self::TasksBlocked { .. }
             | Self::ConditionMet { .. }
             | Self::Unverified { .. }
             | Self::Unreviewed
@@ -225,6 +231,7 @@ impl RunOutcome {
             Self::AllPassed => "all_passed",
             Self::AllVerified => "all_verified",
             Self::AllBlocked => "all_blocked",
+            Self::TasksBlocked { .. } => "tasks_blocked",
             Self::ConditionMet { .. } => "condition_met",
             Self::MaxIterations { .. } => "max_iterations",
             Self::MaxRetriesExceeded { .. } => "max_retries_exceeded",
@@ -253,6 +260,7 @@ impl RunOutcome {
             | Self::AllPassed
             | Self::AllVerified
             | Self::AllBlocked
+            | Self::TasksBlocked { .. }
             | Self::ConditionMet { .. }
             | Self::MaxIterations { .. }
             | Self::Stuck { .. }

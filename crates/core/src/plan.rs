@@ -137,11 +137,27 @@ pub struct NextSession {
     pub history: Option<serde_json::Value>,
     /// JSON Schema of the final answer, if one is required.
     pub answer_schema: Option<serde_json::Value>,
+    /// Backends in order of preference; the first one that the run has works. Empty means the run's current one.
+    pub backends: Vec<String>,
+    /// `None` means the backend's own.
+    pub model: Option<String>,
+    /// The session ends after this time, and the run goes on. `None` if only the run's limit applies.
+    pub time_limit: Option<Duration>,
+    /// Sessions without progress before remedies begin; `None` for the usual number.
+    pub stuck_after: Option<u32>,
 }
 
 impl From<Instruction> for NextSession {
     fn from(instruction: Instruction) -> Self {
-        Self { instruction, history: None, answer_schema: None }
+        Self {
+            instruction,
+            history: None,
+            answer_schema: None,
+            backends: Vec::new(),
+            model: None,
+            time_limit: None,
+            stuck_after: None,
+        }
     }
 }
 
@@ -178,6 +194,12 @@ pub trait Plan: Send {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault>;
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault>;
+
+    /// Called when sessions make no progress and nothing is left to try. Returns whether the plan gives up what they worked on and continues
+    /// with something else; must be false at some point.
+    async fn abandon(&mut self) -> Result<bool, Fault> {
+        Ok(false)
+    }
 
     /// Rechecks what has passed when a limit ends the run early.
     async fn confirm_passed(&mut self) -> Result<(), Fault> {

@@ -168,6 +168,10 @@ impl Runner<'_> {
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
             return Ok(match self.backend_chain.fail_over(finished.instruction.name, &outcome) {
                 Some(before) => ControlFlow::Continue(self.switch_backend(state, &before, &outcome).await?),
+                None if matches!(outcome, RunOutcome::Stuck { .. }) && self.plan.abandon().await? => {
+                    state.idle = 0;
+                    ControlFlow::Continue(())
+                }
                 None => ControlFlow::Break(outcome),
             });
         }
@@ -182,11 +186,13 @@ impl Runner<'_> {
         start: Duration,
         next: NextSession,
     ) -> Result<Iteration, Fault> {
-        let NextSession { instruction, history, answer_schema } = next;
+        let NextSession { instruction, history, answer_schema, backends, model, time_limit, stuck_after: _ } =
+            next;
         state.sessions += 1;
         let number = state.sessions;
-        let ChainEntry { backend, models } = self.backend_chain.choose(instruction.name).clone();
-        let (backend_name, model) = (backend.name().to_owned(), models.choose(instruction.name));
+        let ChainEntry { backend, models } = self.backend_chain.choose(instruction.name, &backends).clone();
+        let backend_name = backend.name().to_owned();
+        let model = model.unwrap_or_else(|| models.choose(instruction.name));
         self.journal
             .record(JournalRecord::SessionStarted {
                 number,
@@ -216,7 +222,7 @@ impl Runner<'_> {
             span: self.span.session(number),
             interrupt: &self.interrupt,
             halt: &self.halt,
-            allowance: self.allowance(state, start),
+            allowance: self.allowance(state, start, time_limit),
             call_watch: self.call_watch,
         };
         let spec = SessionSpec {
@@ -417,7 +423,13 @@ impl Runner<'_> {
         if let Some(fault) = assessment.fault.as_ref().filter(|fault| !fault.recoverable()) {
             return Some(RunOutcome::Failed { fault: fault.clone() });
         }
-        if let SessionEnd::BudgetExceeded { .. } | SessionEnd::DurationExceeded { .. } = finished.outcome {
+        let has_reached_run_limit = match finished.outcome {
+            SessionEnd::BudgetExceeded { .. } => true,
+            // Otherwise the session had a limit of its own.
+            SessionEnd::DurationExceeded { .. } => self.time_left(state, start).is_zero(),
+            _ => false,
+        };
+        if has_reached_run_limit {
             return finished.outcome.ends_run();
         }
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
@@ -466,13 +478,15 @@ impl Runner<'_> {
         self.options.limits.max_duration.map(|limit| (self.time_left(state, start), limit))
     }
 
-    fn allowance(&self, state: &RunState, start: Duration) -> Allowance {
-        let limits = &self.options.limits;
+    /// `time_limit` is the session's own.
+    fn allowance(&self, state: &RunState, start: Duration, time_limit: Option<Duration>) -> Allowance {
+        let (limits, now) = (&self.options.limits, self.clock.monotonic());
+        let of_run =
+            limits.max_duration.map(|limit| (now.saturating_add(self.time_left(state, start)), limit));
+        let of_session = time_limit.map(|limit| (now.saturating_add(limit), limit));
         Allowance {
             cost: limits.max_cost.map(|limit| (state.spent.cost, limit)),
-            deadline: limits
-                .max_duration
-                .map(|limit| (self.clock.monotonic().saturating_add(self.time_left(state, start)), limit)),
+            deadline: of_run.into_iter().chain(of_session).min_by_key(|(deadline, _)| *deadline),
         }
     }
 

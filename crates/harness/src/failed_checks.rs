@@ -14,6 +14,14 @@ use crate::progress::FailedCheck;
 pub struct FailedChecks(Mutex<BTreeMap<String, String>>);
 
 impl FailedChecks {
+    /// The checks that have failed so far, and not passed after that.
+    pub fn peek(&self) -> Vec<FailedCheck> {
+        let failed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let check =
+            |(name, output): (&String, &String)| FailedCheck { name: name.clone(), output: output.clone() };
+        failed.iter().map(check).collect()
+    }
+
     /// The checks that have failed since the last call, and not passed after that.
     pub fn of_session(&self) -> Vec<FailedCheck> {
         let failed = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));

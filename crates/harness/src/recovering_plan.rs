@@ -232,11 +232,18 @@ impl<'a> RecoveringPlan<'a> {
 #[async_trait]
 impl Plan for RecoveringPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
+        let is_resumed = matches!(self.start, Start::Resumed);
+        // Only where a process was killed before the plan could give the work up.
+        if is_resumed && self.state.has_given_up {
+            self.abandon().await?;
+        }
         let mut session = match self.inner.next(so_far).await? {
             NextAction::Session(session) => session,
             done @ NextAction::Done(_) => return Ok(done),
         };
-        let is_resumed = matches!(self.start, Start::Resumed);
+        if let Some(stuck_after) = session.stuck_after {
+            self.state.stuck.set_stuck_after(stuck_after);
+        }
         self.begin(so_far).await?;
         match (self.state.has_given_up, is_resumed) {
             (true, true) => return Ok(NextAction::Done(self.stuck_outcome())),
@@ -273,6 +280,17 @@ impl Plan for RecoveringPlan<'_> {
             _ if self.recovery.state().current().is_some() => self.save().await.map(|()| verdict),
             _ => Ok(verdict),
         }
+    }
+
+    /// Other work gets all remedies anew.
+    async fn abandon(&mut self) -> Result<bool, Fault> {
+        if !self.inner.abandon().await? {
+            return Ok(false);
+        }
+        self.recovery = Recovery::new(RecoveryBudget::default(), RecoveryState::default());
+        self.state.stuck.end_recovery(true);
+        (self.state.has_given_up, self.state.idle_sessions) = (false, 0);
+        self.save().await.map(|()| true)
     }
 
     async fn confirm_passed(&mut self) -> Result<(), Fault> {

@@ -209,8 +209,26 @@ impl StateManager {
         )
     }
 
+    /// Writes all tasks of a roadmap at once.
+    pub fn save_tasks<'a>(
+        &self,
+        tasks: impl Iterator<Item = (&'a Task, TaskRecord)>,
+    ) -> Result<(), StateViewError> {
+        self.wrapped(self.db.execute_batch("BEGIN"))?;
+        for (task, record) in tasks {
+            self.write_task(task, record)?;
+        }
+        self.count()?;
+        self.wrapped(self.db.execute_batch("COMMIT"))
+    }
+
     /// Writes a task. Output, error and times of an earlier attempt stay.
     pub fn save_task(&self, task: &Task, record: TaskRecord) -> Result<(), StateViewError> {
+        self.write_task(task, record)?;
+        self.count()
+    }
+
+    fn write_task(&self, task: &Task, record: TaskRecord) -> Result<(), StateViewError> {
         let depends: Vec<&str> = task.depends.iter().map(|id| id.as_str()).collect();
         self.execute(
             "INSERT INTO tasks (id, description, phase, depends, timeout_minutes, success_criteria, cwd, cli, model, status, attempts,
@@ -234,8 +252,7 @@ impl StateManager {
                 format!("autonoe/{}", task.id),
                 task.issue,
             ],
-        )?;
-        self.count()
+        )
     }
 
     /// `None` if there is no such task.

@@ -47,10 +47,18 @@ impl Default for StuckDetector {
 
 impl StuckDetector {
     pub fn new(stuck_after: u32) -> Self {
-        let stuck_after = stuck_after.max(1);
+        let (warning_after, state, snippets) = (WARNING_AFTER, StuckState::default(), VecDeque::new());
+        let mut detector = Self { warning_after, stuck_after, state, idle: 0, snippets };
+        detector.set_stuck_after(stuck_after);
+        detector
+    }
+
+    /// For the sessions that follow.
+    pub fn set_stuck_after(&mut self, stuck_after: u32) {
+        self.stuck_after = stuck_after.max(1);
         // A task that may be idle for long is warned one session before.
-        let warning_after = if stuck_after == STUCK_AFTER { WARNING_AFTER } else { stuck_after.max(2) - 1 };
-        Self { warning_after, stuck_after, state: StuckState::default(), idle: 0, snippets: VecDeque::new() }
+        self.warning_after =
+            if self.stuck_after == STUCK_AFTER { WARNING_AFTER } else { self.stuck_after.max(2) - 1 };
     }
 
     pub fn state(&self) -> StuckState {

@@ -327,6 +327,7 @@ fn end(outcome: &RunOutcome) -> Option<(NotificationEvent, NotificationLevel, &'
             (On::Done, Level::Success, "done")
         }
         RunOutcome::AllBlocked => (On::Blocked, Level::Critical, "everything is blocked"),
+        RunOutcome::TasksBlocked { .. } => (On::Blocked, Level::Critical, "tasks are blocked"),
         RunOutcome::Stuck { .. } => (On::Stuck, Level::Critical, "stuck"),
         RunOutcome::Unverified { .. } => (On::Stuck, Level::Critical, "passed, but not verified"),
         RunOutcome::Unreviewed => (On::Stuck, Level::Critical, "passed, but not reviewed"),

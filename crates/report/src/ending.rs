@@ -87,6 +87,13 @@ fn parts(
                 "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
             )),
         ),
+        RunOutcome::TasksBlocked { chains } => (
+            EndingKind::Failure,
+            format!("{} task(s) of the roadmap are not completed: {}.", chains.len(), chains.join("; ")),
+            Some(text(
+                "`autonoe status` shows why. Fix the cause, make the task clearer in the roadmap, then `autonoe unblock --all` and run again.",
+            )),
+        ),
         RunOutcome::Unverified { claimed } => (
             EndingKind::Failure,
             format!("Everything passed, but no valid check covers {}.", claimed.join(", ")),

@@ -366,6 +366,7 @@ impl TelemetrySink {
             RunOutcome::QuotaExceeded { .. }
             | RunOutcome::Stuck { .. }
             | RunOutcome::Unverified { .. }
+            | RunOutcome::TasksBlocked { .. }
             | RunOutcome::Unreviewed => Some(SpanFailure { code: outcome.name().to_owned(), message: None }),
             RunOutcome::BudgetExceeded { .. }
             | RunOutcome::DurationExceeded { .. }

@@ -139,7 +139,7 @@ impl Protector {
     pub(crate) fn of(check: &Check) -> Self {
         match check.origin {
             CheckOrigin::Proposed => Self::Builder,
-            CheckOrigin::User | CheckOrigin::Spec => Self::User,
+            CheckOrigin::User | CheckOrigin::Spec | CheckOrigin::Roadmap => Self::User,
         }
     }
 }

@@ -105,7 +105,7 @@ impl StepPlan {
         }
         instruction.push_str(&text);
         let instruction = Instruction::of_step(self.phase(&step), id, instruction);
-        Ok(NextSession { instruction, history, answer_schema: step.output })
+        Ok(NextSession { history, answer_schema: step.output, ..instruction.into() })
     }
 
     /// Fills in the prompt of a step, and saves it for retries.
@@ -139,7 +139,7 @@ impl StepPlan {
             self.state.context.carry.previous_response.as_deref().unwrap_or("(no response)"),
         );
         let instruction = Instruction::of_step(Phase::Inspection, id, text);
-        Ok(NextSession { instruction, history: None, answer_schema: Some(assessment_schema()) })
+        Ok(NextSession { answer_schema: Some(assessment_schema()), ..instruction.into() })
     }
 
     /// Whether the next session must return a structured answer.

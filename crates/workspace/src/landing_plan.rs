@@ -49,6 +49,10 @@ impl Plan for LandingPlan<'_> {
         Ok(verdict)
     }
 
+    async fn abandon(&mut self) -> Result<bool, Fault> {
+        self.inner.abandon().await
+    }
+
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
         self.inner.confirm_passed().await
     }

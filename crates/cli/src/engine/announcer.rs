@@ -19,6 +19,8 @@ use crate::present::{Console, MessageLevel, plan_text};
 /// In front of all other sinks, so that whoever follows the run gets what its own terminal shows.
 pub struct Announcer {
     pub sinks: Sinks,
+    /// The command that continues the run, such as `run`.
+    pub command: String,
     pub project: Project,
     pub console: Arc<Console>,
     pub is_quiet: bool,
@@ -81,7 +83,7 @@ impl Announcer {
             return;
         }
         // Without the journal there is nothing to say, and the outcome does not depend on it.
-        let lines = next_steps(&self.project).unwrap_or_default();
+        let lines = next_steps(&self.project, &self.command).unwrap_or_default();
         if !lines.is_empty() {
             self.announce(span, AnnouncementSubject::NextSteps, lines);
         }

@@ -8,10 +8,13 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::halt::Halt;
-use autonoe_core::steering::Steering;
+use autonoe_core::steering::{Steering, UserMessage};
+use autonoe_harness::control::{HarnessStop, Instruction};
 use autonoe_store::{ControlDirectory, ControlRequests, Project, StopRequest};
+use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
+use super::roadmap_job::OpenHarness;
 use crate::stop::{RunStopCause, StopSignal};
 
 /// How soon a request is noticed.
@@ -29,19 +32,60 @@ impl Drop for ControlWatch {
     }
 }
 
+/// Precedes the names of messages that come from the inbox of a harness.
+const OF_HARNESS: &str = "harness:";
+
 /// The steering of a run. A message is removed from the inbox when a session has read it.
-pub fn steering(project: &Project) -> Steering {
-    let control = ControlDirectory::of(project);
+pub fn steering(project: &Project, harness: Option<&OpenHarness>) -> Steering {
+    let (control, harness) = (ControlDirectory::of(project), harness.cloned());
     Steering::default().settling(move |message| {
         // Ignored: the next session gets the message once more.
-        let _ = control.remove_message(&message.id);
+        match (message.id.strip_prefix(OF_HARNESS), &harness) {
+            (Some(name), Some(harness)) => {
+                let _ = harness.record.harness().settle(name, Timestamp::now());
+            }
+            (Some(_) | None, _) => {
+                let _ = control.remove_message(&message.id);
+            }
+        }
     })
+}
+
+/// What somebody asks of a harness at the moment, in the terms of a run.
+fn requests_of(harness: &OpenHarness) -> ControlRequests {
+    let directory = harness.record.harness();
+    let requests = match directory.requests() {
+        Ok(requests) => requests,
+        Err(error) => {
+            let ignored = vec![error.to_string()];
+            let is_paused = directory.is_paused();
+            return ControlRequests { messages: Vec::new(), is_paused, stop: None, ignored };
+        }
+    };
+    harness.record.set_paused(requests.is_paused);
+    if requests.wants_status {
+        harness.record.show_status();
+    }
+    let message = |instruction: Instruction| UserMessage {
+        id: format!("{OF_HARNESS}{}", instruction.name),
+        text: instruction.prompt(),
+    };
+    ControlRequests {
+        messages: requests.instructions.into_iter().map(message).collect(),
+        is_paused: requests.is_paused,
+        stop: requests.stop.map(|stop| match stop {
+            HarnessStop::AfterSession => StopRequest::AfterSession,
+            HarnessStop::Now => StopRequest::Now,
+        }),
+        ignored: requests.refused,
+    }
 }
 
 impl ControlWatch {
     /// `halt` is raised when the project is gone; `warn` shows a sentence to the user.
     pub fn start(
         project: &Project,
+        harness: Option<OpenHarness>,
         steering: Steering,
         stop: StopSignal,
         halt: Halt,
@@ -56,15 +100,19 @@ impl ControlWatch {
                 if missing > MISSING_LOOKS {
                     halt.raise(&project_gone(&root));
                 }
-                let ControlRequests { messages, is_paused, stop: stop_request, ignored } = control.read();
-                messages.into_iter().for_each(|message| steering.tell(message));
-                steering.set_paused(is_paused);
-                match stop_request {
-                    Some(StopRequest::AfterSession) => steering.end_after_session(),
-                    Some(StopRequest::Now) => stop.stop(RunStopCause::Requested),
-                    None => {}
+                let mut is_paused = false;
+                for requests in std::iter::once(control.read()).chain(harness.iter().map(requests_of)) {
+                    requests.messages.into_iter().for_each(|message| steering.tell(message));
+                    is_paused |= requests.is_paused;
+                    match requests.stop {
+                        Some(StopRequest::AfterSession) => steering.end_after_session(),
+                        Some(StopRequest::Now) => stop.stop(RunStopCause::Requested),
+                        None => {}
+                    }
+                    let ignored = requests.ignored.into_iter();
+                    ignored.filter(|why| warned.insert(why.clone())).for_each(|why| warn(&why));
                 }
-                ignored.into_iter().filter(|why| warned.insert(why.clone())).for_each(|why| warn(&why));
+                steering.set_paused(is_paused);
                 tokio::time::sleep(INTERVAL).await;
             }
         }))

@@ -1,4 +1,4 @@
-//! The job of a run (`run`, `sync` or a declarative agent) and the plan that carries it out.
+//! The job of a run (`run`, `sync`, a declarative agent or a roadmap) and the plan that carries it out.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,15 +17,19 @@ use autonoe_core::plan::Plan;
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
 use autonoe_core::sink::Sinks;
 use autonoe_core::span::SpanContext;
+use autonoe_harness::failed_checks::FailedChecks;
+use autonoe_harness::task_plan::{TaskPlan, TaskPlanSetup};
 use autonoe_sandbox::RoomConfig;
 use autonoe_store::journal::ResumePolicy;
 use autonoe_store::{Project, ProjectInstructions, SqliteJournal, StatusStore, sha256_hex};
 use autonoe_verify::{
-    CheckoutFactory, CurrentBuilder, ProjectExaminer, last_commit, why_other_project, without_checks,
-    written_checks,
+    CheckoutFactory, CurrentBuilder, EventListener, ProjectExaminer, last_commit, why_other_project,
+    without_checks, written_checks,
 };
 use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
+use super::roadmap_job::{OpenHarness, PreparedRoadmap, RoadmapJob};
+use super::task_store::RoadmapTasks;
 use crate::backend_name::BackendWithModel;
 use crate::spec_template::refuse_template;
 
@@ -45,6 +49,12 @@ pub enum RunJob<'a> {
     Sync,
     /// `autonoe agent run`.
     Agent(Box<AgentJob>),
+    /// `autonoe harness run`.
+    Roadmap {
+        job: Box<RoadmapJob>,
+        /// Reviews tasks without checks.
+        verifier: Option<&'a BackendWithModel>,
+    },
 }
 
 pub struct AgentJob {
@@ -71,7 +81,7 @@ impl RunJob<'_> {
     /// The mode whose configuration and policy apply.
     pub fn mode(&self) -> Mode {
         match self {
-            Self::Run { .. } | Self::Plan | Self::Agent(_) => Mode::Run,
+            Self::Run { .. } | Self::Plan | Self::Agent(_) | Self::Roadmap { .. } => Mode::Run,
             Self::Sync => Mode::Sync,
         }
     }
@@ -85,6 +95,10 @@ impl RunJob<'_> {
                 let verb = if job.resumes { "Resuming" } else { "Starting" };
                 (agent_command(&job.name), format!("{verb} agent {}...", job.name), false)
             }
+            Self::Roadmap { job, .. } => {
+                let announcement = format!("Running the roadmap {}...", job.file.name().display());
+                (job.command(), announcement, false)
+            }
         };
         RunTitle { command, announcement, plans }
     }
@@ -95,6 +109,9 @@ impl RunJob<'_> {
         let syncs = matches!(self, Self::Run { no_sync: false, .. });
         let (mode, is_strict) = match self {
             Self::Agent(job) => return Ok(PreparedJob::Agent(job)),
+            Self::Roadmap { job, .. } => {
+                return Ok(PreparedJob::Roadmap(Box::new(job.prepare(project)?)));
+            }
             Self::Run { is_strict, .. } => (Mode::Run, is_strict),
             Self::Plan => (Mode::Run, false),
             Self::Sync => (Mode::Sync, false),
@@ -176,6 +193,7 @@ pub fn agent_command(name: &str) -> String {
 pub enum PreparedJob {
     Deliverables(DeliverableJob),
     Agent(Box<AgentJob>),
+    Roadmap(Box<PreparedRoadmap>),
 }
 
 pub struct DeliverableJob {
@@ -197,27 +215,35 @@ impl PreparedJob {
     pub fn is_over(&self) -> bool {
         match self {
             Self::Deliverables(deliverables) => deliverables.is_over,
-            Self::Agent(_) => false,
+            Self::Agent(_) | Self::Roadmap(_) => false,
         }
     }
 
     pub fn has_deliverables(&self) -> bool {
-        matches!(self, Self::Deliverables(_))
+        matches!(self, Self::Deliverables(_) | Self::Roadmap(_))
     }
 
-    /// Empty for a declarative agent.
-    pub fn spec_hash(&self) -> String {
+    /// Of `autonoe harness run`.
+    pub fn roadmap(&self) -> Option<&RoadmapJob> {
         match self {
-            Self::Deliverables(deliverables) => sha256_hex(deliverables.spec.as_bytes()),
-            Self::Agent(_) => String::new(),
+            Self::Roadmap(prepared) => Some(&prepared.job),
+            Self::Deliverables(_) | Self::Agent(_) => None,
         }
     }
 
-    /// Hash of what the deliverables are planned from; `None` for a declarative agent.
+    /// Empty for a declarative agent and a roadmap.
+    pub fn spec_hash(&self) -> String {
+        match self {
+            Self::Deliverables(deliverables) => sha256_hex(deliverables.spec.as_bytes()),
+            Self::Agent(_) | Self::Roadmap(_) => String::new(),
+        }
+    }
+
+    /// Hash of what the deliverables are planned from; `None` for a declarative agent and a roadmap.
     pub fn planned_spec(&self) -> Option<String> {
         match self {
             Self::Deliverables(deliverables) => Some(deliverables.planned_spec.clone()),
-            Self::Agent(_) => None,
+            Self::Agent(_) | Self::Roadmap(_) => None,
         }
     }
 
@@ -225,7 +251,7 @@ impl PreparedJob {
     pub fn spec_change(&self) -> Option<String> {
         match self {
             Self::Deliverables(deliverables) => deliverables.spec_change.map(SpecChange::warning),
-            Self::Agent(_) => None,
+            Self::Agent(_) | Self::Roadmap(_) => None,
         }
     }
 
@@ -235,7 +261,7 @@ impl PreparedJob {
             Self::Deliverables(job) => {
                 job.mode == Mode::Run && job.spec_change != Some(SpecChange::SyncedFirst)
             }
-            Self::Agent(_) => false,
+            Self::Agent(_) | Self::Roadmap(_) => false,
         }
     }
 
@@ -243,7 +269,7 @@ impl PreparedJob {
     pub fn other_project(&self) -> Option<&str> {
         match self {
             Self::Deliverables(deliverables) => deliverables.other_project.as_deref(),
-            Self::Agent(_) => None,
+            Self::Agent(_) | Self::Roadmap(_) => None,
         }
     }
 
@@ -252,13 +278,14 @@ impl PreparedJob {
         match self {
             Self::Deliverables(deliverables) => deliverables.mode.first_phase(),
             Self::Agent(_) => Phase::Inspection,
+            Self::Roadmap(_) => Phase::Coding,
         }
     }
 
     pub fn earlier(&self) -> ResumePolicy {
         match self {
             Self::Deliverables(job) if job.other_project.is_some() => ResumePolicy::Never,
-            Self::Deliverables(_) => ResumePolicy::IfKilled,
+            Self::Deliverables(_) | Self::Roadmap(_) => ResumePolicy::IfKilled,
             Self::Agent(job) if job.resumes => ResumePolicy::Always,
             Self::Agent(_) => ResumePolicy::Never,
         }
@@ -281,6 +308,9 @@ pub struct PlanContext<'a> {
     pub builders: Arc<CurrentBuilder>,
     pub sinks: Sinks,
     pub span: SpanContext,
+    pub failed_checks: Arc<FailedChecks>,
+    /// Of `autonoe harness run`.
+    pub harness: Option<OpenHarness>,
 }
 
 pub enum JobPlan {
@@ -313,44 +343,50 @@ impl JobPlan {
 }
 
 impl PlanContext<'_> {
+    fn listener(&self) -> EventListener {
+        let (sinks, span) = (self.sinks.clone(), self.span.clone());
+        Box::new(move |event: &RunEvent| sinks.emit(&span, event))
+    }
+
+    fn examiner(&self, written: Vec<Check>, is_strict: bool, base: Option<String>) -> Arc<dyn Examiner> {
+        Arc::new(ProjectExaminer {
+            project: self.project.clone(),
+            checkouts: self.checkouts.clone(),
+            written,
+            status: Arc::clone(&self.status),
+            journal: Arc::clone(&self.journal),
+            clock: Arc::clone(&self.clock),
+            on_event: self.listener(),
+            protected: Arc::clone(&self.guarded),
+            builders: Arc::clone(&self.builders),
+            is_strict,
+            project_failures: Default::default(),
+            base: std::sync::Mutex::new(base),
+            changed_before: Default::default(),
+            working: Default::default(),
+        })
+    }
+
     pub async fn plan(
         self,
         job: PreparedJob,
         is_reviewed: bool,
         room_config: &RoomConfig,
     ) -> Result<JobPlan, Fault> {
-        let on_event = {
-            let (sinks, span) = (self.sinks.clone(), self.span.clone());
-            Box::new(move |event: &RunEvent| sinks.emit(&span, event))
-        };
         let base = self.journal.record_start_commit(last_commit(self.work_root).as_deref()).await?;
         match job {
             PreparedJob::Agent(job) => {
                 let options = StartOptions {
                     memory: Arc::clone(&self.journal) as _,
+                    on_event: self.listener(),
                     host: (job.host_effects)(room_config, self.work_root, self.gates),
-                    on_event,
                     resumes: job.resumes,
                 };
                 Ok(JobPlan::Agent(Box::new(job.agent.start(options).await?)))
             }
+            PreparedJob::Roadmap(prepared) => self.task_plan(*prepared, base).await,
             PreparedJob::Deliverables(job) => {
-                let examiner: Arc<dyn Examiner> = Arc::new(ProjectExaminer {
-                    project: self.project.clone(),
-                    checkouts: self.checkouts,
-                    written: job.written,
-                    status: Arc::clone(&self.status),
-                    journal: Arc::clone(&self.journal),
-                    clock: self.clock,
-                    on_event,
-                    protected: self.guarded,
-                    builders: self.builders,
-                    is_strict: job.is_strict,
-                    project_failures: Default::default(),
-                    base: std::sync::Mutex::new(base),
-                    changed_before: Default::default(),
-                    working: Default::default(),
-                });
+                let examiner = self.examiner(job.written, job.is_strict, base);
                 let instructions = Arc::new(job.instructions);
                 let plan: Box<dyn Plan> = match job.mode {
                     Mode::Run => {
@@ -368,5 +404,34 @@ impl PlanContext<'_> {
                 Ok(JobPlan::Deliverables { plan, examiner })
             }
         }
+    }
+
+    async fn task_plan(self, prepared: PreparedRoadmap, base: Option<String>) -> Result<JobPlan, Fault> {
+        let PreparedRoadmap { job, written, instructions } = prepared;
+        let Some(harness) = &self.harness else {
+            let message = "The files of the harness were not opened.";
+            return Err(Fault::permanent(FaultLayer::Lifecycle, "harness_files", message));
+        };
+        let examiner = self.examiner(written, false, base);
+        let store = RoadmapTasks {
+            project: self.project.clone(),
+            status: Arc::clone(&self.status),
+            clock: Arc::clone(&self.clock),
+            guarded: Arc::clone(&self.guarded),
+            roadmap: self.work_root.join(job.file.name()),
+            on_event: self.listener(),
+        };
+        let setup = TaskPlanSetup {
+            file: Arc::clone(&job.file),
+            store: Arc::new(store),
+            examiner: Arc::clone(&examiner),
+            instructions: Arc::new(instructions),
+            memory: Arc::clone(&self.journal) as _,
+            failed_checks: Arc::clone(&self.failed_checks),
+            record: Arc::clone(&harness.record),
+            on_event: self.listener(),
+        };
+        let plan = Box::new(TaskPlan::resume(job.roadmap, setup).await?);
+        Ok(JobPlan::Deliverables { plan, examiner })
     }
 }

@@ -11,8 +11,8 @@ use autonoe_report::{cost, one_line};
 use autonoe_store::journal::history::{History, SessionCost};
 use autonoe_store::{Project, StatusStore};
 
-/// Lines for the end of a run over deliverables; empty if there is nothing to say.
-pub fn next_steps(project: &Project) -> Result<Vec<String>, Fault> {
+/// Lines for the end of a run over deliverables; empty if there is nothing to say. `command` continues it.
+pub fn next_steps(project: &Project, command: &str) -> Result<Vec<String>, Fault> {
     let Some(status) = StatusStore::read(project)? else {
         return Ok(Vec::new());
     };
@@ -26,7 +26,7 @@ pub fn next_steps(project: &Project) -> Result<Vec<String>, Fault> {
         );
         let id = one_line(&blocked[0].id);
         lines.push(format!(
-            "  Once resolved: autonoe unblock {id} --note \"what has changed\", then autonoe run"
+            "  Once resolved: autonoe unblock {id} --note \"what has changed\", then autonoe {command}"
         ));
     }
     if let Some(history) = History::open(&project.journal_file())? {

@@ -24,6 +24,7 @@ use autonoe_workspace::{Hub, SiteOptions};
 
 use super::job::{PreparedJob, RunJob, RunTitle};
 use super::request::RunRequest;
+use super::roadmap_job::RoadmapJob;
 use super::setup::{
     NativeTools, create_outputs_dir, last_conversation, mcp_tool_patterns, native_tools, no_web_search,
     outputs_dir, policy, secrets,
@@ -40,7 +41,7 @@ use crate::offered_servers::with_approved_servers;
 use crate::permissions::policy_level;
 use crate::preflight::{self, WorkMode};
 use crate::providers;
-use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_verifier};
+use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_named, resolve_verifier};
 use crate::room_config;
 use crate::work_place::WorkPlace;
 
@@ -53,6 +54,8 @@ pub struct ResolvedRun {
     /// In fallback order.
     pub backends: Vec<RunBackend>,
     pub verifier: Option<RunBackend>,
+    /// For tasks of a roadmap that ask for them.
+    pub named_backends: Vec<RunBackend>,
     pub room_config: RoomConfig,
     pub checkouts: CheckoutFactory,
     /// The project as agents see it.
@@ -123,7 +126,7 @@ impl ResolvedRun {
             job, resume, start_over, approve_plan, warning, plan_model, site, agent_lock, ..
         } = request;
         let verifier = match &job {
-            RunJob::Run { verifier, .. } => *verifier,
+            RunJob::Run { verifier, .. } | RunJob::Roadmap { verifier, .. } => *verifier,
             RunJob::Plan | RunJob::Sync | RunJob::Agent(_) => None,
         };
         let is_strict = matches!(job, RunJob::Run { is_strict: true, .. });
@@ -133,6 +136,10 @@ impl ResolvedRun {
         let providers = providers::find(environment, &user).await?;
         let chain = resolve_backends(args, plan_model, environment, &providers, !job.is_over())?;
         let verifier = verifier.map(|verifier| resolve_verifier(verifier, &providers)).transpose()?;
+        let named = job.roadmap().map(RoadmapJob::backends).unwrap_or_default();
+        let is_other = |name: &&str| chain.first().is_none_or(|first| first.backend.name() != *name);
+        let named = named.into_iter().filter(is_other).map(|name| resolve_named(name, &user, &providers));
+        let named = named.collect::<Result<Vec<_>, Fault>>()?;
         let passed = environment.passed_variables(&args.env, &user)?;
         let values = passed.iter().map(|(_, value)| value.clone());
         let secrets = SecretValues::from(
@@ -220,6 +227,7 @@ impl ResolvedRun {
             Ok(RunBackend { settings: reader.read(&name)?, name, models, because })
         };
         let verifier = verifier.map(backend).transpose()?;
+        let named_backends = named.into_iter().map(backend).collect::<Result<_, Fault>>()?;
         let backends = chain.into_iter().map(backend).collect::<Result<_, Fault>>()?;
         let crash = environment.crash_point()?;
         Ok(Self {
@@ -230,6 +238,7 @@ impl ResolvedRun {
             policy,
             backends,
             verifier,
+            named_backends,
             room_config,
             checkouts,
             work_root: place.root,

@@ -32,6 +32,7 @@ mod full_disk;
 mod gemini;
 mod git_locks;
 mod hanging_programs;
+mod harness;
 mod honesty;
 mod hooks;
 mod interrupt;

@@ -130,7 +130,8 @@ impl CliTestProject {
     pub fn command(&self, model: &ScriptedServer, args: &[&str]) -> Command {
         let mut command = self.autonoe(Some(model));
         command.args(args).args(["--json", "--session-delay", "0s"]);
-        let has_place = ["run", "sync", "agent"].contains(&args[0]) && !args.contains(&"--no-sandbox");
+        let has_place =
+            ["run", "sync", "agent", "harness"].contains(&args[0]) && !args.contains(&"--no-sandbox");
         if self.is_in_place && has_place {
             command.arg("--in-place");
         }

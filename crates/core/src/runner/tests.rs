@@ -1,5 +1,6 @@
 //! Tests of the loop against the tables of the seeds. Every test names the row or rule it checks.
 
+mod attempts;
 mod ends;
 mod examined;
 mod failover;

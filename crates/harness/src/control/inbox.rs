@@ -133,10 +133,10 @@ impl HarnessDirectory {
         Ok(free)
     }
 
-    /// A session has read this instruction: its file goes to `processed/`.
-    pub fn settle(&self, instruction: &Instruction, now: Timestamp) -> Result<(), HarnessFileError> {
-        let new_name = format!("{}_{}", compact_time(now), instruction.name);
-        self.put_away(&self.inbox()?, &instruction.name, PROCESSED, &new_name)
+    /// A session has read the instruction of this name: its file goes to `processed/`.
+    pub fn settle(&self, name: &str, now: Timestamp) -> Result<(), HarnessFileError> {
+        let new_name = format!("{}_{name}", compact_time(now));
+        self.put_away(&self.inbox()?, name, PROCESSED, &new_name)
     }
 
     /// Adds the instructions to the requests. Commands are put away and returned; what cannot be read goes to `refused/`.

@@ -55,8 +55,8 @@ fn instructions_come_by_priority_and_order_and_then_go_to_processed() {
     assert_eq!(prompts, ["[URGENT] first of all", "one", "two", "later"]);
     assert_eq!(harness.requests().expect("requests"), requests, "they stay until they are settled");
     for instruction in &requests.instructions {
-        harness.settle(instruction, now()).expect("settled");
-        harness.settle(instruction, now()).expect("settled again after a crash");
+        harness.settle(&instruction.name, now()).expect("settled");
+        harness.settle(&instruction.name, now()).expect("settled again after a crash");
     }
     assert!(harness.requests().expect("requests").instructions.is_empty());
     let processed = inbox.join("processed/20260102_030405_20260102_030405_678901.txt");

@@ -219,7 +219,7 @@ fn add_checks(task: &mut Task, field: &Field<'_>, problems: &mut Problems) {
 }
 
 fn read_check(task: &Task, item: &str) -> Result<Check, RoadmapProblem> {
-    let mut check = check_item::parse(item, CheckOrigin::Spec)?;
+    let mut check = check_item::parse(item, CheckOrigin::Roadmap)?;
     if let Some(other) = check.deliverable.filter(|other| other != task.id.as_str()) {
         return Err(RoadmapProblem::CheckForOther(values::quoted(&other)));
     }

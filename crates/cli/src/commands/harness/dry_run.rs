@@ -1,0 +1,52 @@
+//! `autonoe harness run --dry-run`
+
+use autonoe_core::duration::format as format_duration;
+use autonoe_harness::roadmap::{Roadmap, Task};
+use autonoe_harness::schedule::{Next, Schedule, TaskRecord, TaskStatus};
+use autonoe_harness::task_plan::prompt_text;
+
+/// The tasks in the order in which they would run if each succeeded, with their prompts.
+pub fn as_text(roadmap: &Roadmap) -> String {
+    let done = roadmap.tasks.iter().filter(|task| task.done).count();
+    let mut text = format!(
+        "{}: {} task(s), {done} done. No model is called, and nothing is marked as done.\n",
+        roadmap.name,
+        roadmap.tasks.len()
+    );
+    let mut schedule = Schedule::new(roadmap);
+    let mut place = 0;
+    while let Next::Run(id) = schedule.next() {
+        place += 1;
+        if let Some(task) = roadmap.task(id.as_str()) {
+            text.push_str(&show(roadmap, task, place));
+        }
+        schedule.set(id.as_str(), TaskRecord { status: TaskStatus::Completed, attempts: 1 });
+    }
+    text
+}
+
+fn show(roadmap: &Roadmap, task: &Task, place: usize) -> String {
+    let phase = task.phase.as_ref().map(|phase| format!(" ({phase})")).unwrap_or_default();
+    let sessions = match task.max_iterations {
+        Some(limit) => format!("{limit} session(s)"),
+        None => "any number of sessions".to_owned(),
+    };
+    let mut text = format!(
+        "\n=== {place}. {}{phase} ===\nAt most {} attempt(s), each of {sessions} and {}.\n",
+        task.id,
+        task.attempts(),
+        format_duration(task.timeout)
+    );
+    if !task.depends.is_empty() {
+        let depends: Vec<&str> = task.depends.iter().map(|id| id.as_str()).collect();
+        text.push_str(&format!("After {}.\n", depends.join(", ")));
+    }
+    let decides = match (task.checks.len(), &task.success_criteria) {
+        (0, Some(_)) => "Decided by a reviewer.".to_owned(),
+        (0, None) => "Decided by its agent, since it has neither checks nor criteria.".to_owned(),
+        (count, _) => format!("Decided by {count} check(s)."),
+    };
+    let prompt = prompt_text(roadmap, task, |id| Some(format!("(what the session of {id} says last)")));
+    text.push_str(&format!("{decides}\n--- prompt ---\n{prompt}\n---\n"));
+    text
+}

@@ -1,0 +1,90 @@
+//! `autonoe harness run`
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use autonoe_core::fault::Fault;
+use autonoe_core::outcome::exit;
+use autonoe_harness::alerts::OnCritical;
+use autonoe_workspace::{LandWhen, SiteOptions};
+use clap::Args;
+use clap_complete::engine::ArgValueCandidates;
+
+use super::{dry_run, open_roadmap};
+use crate::arguments::CommonArgs;
+use crate::backend_name::BackendWithModel;
+use crate::commands::run::{DESTRUCTIVE, LandChoice};
+use crate::completion_candidates;
+use crate::engine::{RoadmapJob, RunJob, RunRequest, drive};
+use crate::environment::Environment;
+use crate::present;
+
+/// Run the tasks of a roadmap until all of them are completed or blocked
+#[derive(Debug, Args)]
+pub struct HarnessRunArgs {
+    /// The roadmap, a file in the project
+    #[arg(value_name = "FILE", default_value = "ROADMAP.md")]
+    file: PathBuf,
+
+    /// Show the order of the tasks and their prompts without calling a model; nothing is marked as done
+    #[arg(long)]
+    dry_run: bool,
+
+    /// Name of the directory below .harness/ with the control files [default: the name of the file]
+    #[arg(long, value_name = "NAME")]
+    id: Option<String>,
+
+    /// Pause when something critical happens, such as a blocked task, until the file .harness/NAME/pause is removed
+    #[arg(long)]
+    pause_on_critical: bool,
+
+    #[command(flatten)]
+    common: CommonArgs,
+
+    /// Run without the sandbox
+    #[arg(long)]
+    no_sandbox: bool,
+
+    /// Let agents work in your checkout, under the strict command policy, instead of a clone of their own
+    #[arg(long)]
+    in_place: bool,
+
+    /// When the agents' commits come to your branch [default: passed]
+    #[arg(long, value_name = "WHEN", conflicts_with_all = ["in_place", "no_sandbox"])]
+    land: Option<LandChoice>,
+
+    /// Allow rm and mv inside the project
+    #[arg(long, short = 'D')]
+    allow_destructive: bool,
+
+    /// Agent that reviews tasks without checks: NAME or NAME:MODEL [default: the agent of the run, in a session of its own]
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion_candidates::agents))]
+    verifier: Option<BackendWithModel>,
+}
+
+pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, Fault> {
+    let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
+    if args.dry_run {
+        present::print(&dry_run::as_text(&roadmap));
+        return Ok(exit::DONE);
+    }
+    let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
+    let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
+    let job = Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical });
+    let when = args.land.map(LandWhen::from).unwrap_or_default();
+    let request = RunRequest {
+        allow_destructive: args.allow_destructive,
+        no_sandbox: args.no_sandbox,
+        site: (!args.in_place).then(|| SiteOptions { when, ..SiteOptions::default() }),
+        warning: args.allow_destructive.then_some(DESTRUCTIVE),
+        ..RunRequest::new(RunJob::Roadmap { job, verifier: args.verifier.as_ref() }, &args.common)
+    };
+    drive(request, environment)
+}
+
+/// `ROADMAP.md` is `roadmap`.
+fn default_id(name: &Path) -> String {
+    let stem = name.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
+    stem.chars().map(|letter| if is_plain(letter) { letter } else { '-' }).take(64).collect()
+}

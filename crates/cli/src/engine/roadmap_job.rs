@@ -1,0 +1,106 @@
+//! The job of `autonoe harness run`: a roadmap, and the files by which others steer and watch it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use autonoe_core::check::Check;
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::sink::Sink;
+use autonoe_harness::alerts::OnCritical;
+use autonoe_harness::control::HarnessDirectory;
+use autonoe_harness::harness_record::HarnessRecord;
+use autonoe_harness::roadmap::Roadmap;
+use autonoe_harness::task_plan::RoadmapFile;
+use autonoe_store::{Project, ProjectInstructions};
+use autonoe_verify::written_checks;
+use jiff::Timestamp;
+
+pub struct RoadmapJob {
+    pub file: Arc<RoadmapFile>,
+    pub roadmap: Roadmap,
+    /// Name of the directory below `.harness/`.
+    pub id: String,
+    pub on_critical: OnCritical,
+}
+
+pub struct PreparedRoadmap {
+    pub job: RoadmapJob,
+    /// Checks of SPEC.md and checks.json, which stay as they are.
+    pub written: Vec<Check>,
+    pub instructions: ProjectInstructions,
+}
+
+impl RoadmapJob {
+    /// The command as recorded in the journal.
+    pub fn command(&self) -> String {
+        format!("harness run {}", self.file.name().display())
+    }
+
+    pub fn prepare(self, project: &Project) -> Result<PreparedRoadmap, Fault> {
+        let written = written_checks(project, &project.find_spec()?.unwrap_or_default())?;
+        let instructions = ProjectInstructions::new(project);
+        instructions.check_all()?;
+        Ok(PreparedRoadmap { job: self, written, instructions })
+    }
+
+    /// Backends that tasks ask for.
+    pub fn backends(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self
+            .roadmap
+            .tasks
+            .iter()
+            .filter(|task| !task.done)
+            .flat_map(|task| &task.cli)
+            .map(String::as_str)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The files of the harness, and sentences about what was found there. Requires the project lock.
+    pub fn open_harness(
+        &self,
+        project: &Project,
+        now: Timestamp,
+    ) -> Result<(OpenHarness, Vec<String>), Fault> {
+        let directory = HarnessDirectory::create(project.root(), &self.id).map_err(|error| {
+            Fault::permanent(FaultLayer::Config, "harness_files", error.to_string())
+                .hint("Choose another name with --id.")
+        })?;
+        let (record, said) = HarnessRecord::open(directory.into(), self.on_critical, now)?;
+        Ok((OpenHarness { record: Arc::new(record), file: Arc::clone(&self.file) }, said))
+    }
+}
+
+/// The files of a harness while it runs.
+#[derive(Clone)]
+pub struct OpenHarness {
+    pub record: Arc<HarnessRecord>,
+    pub file: Arc<RoadmapFile>,
+}
+
+impl OpenHarness {
+    pub fn sinks(&self) -> [Arc<dyn Sink>; 2] {
+        [Arc::clone(&self.record) as _, Arc::clone(&self.file) as _]
+    }
+}
+
+/// The roadmap relative to the project; a fault if it is not in there.
+pub fn name_in_project(project: &Project, typed: &Path) -> Result<PathBuf, Fault> {
+    let fault = |message: String| Fault::permanent(FaultLayer::Config, "roadmap", message);
+    let path = std::path::absolute(typed).and_then(|path| match (path.parent(), path.file_name()) {
+        // A link in place of the file itself is reported when it is read.
+        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
+        _ => path.canonicalize(),
+    });
+    let path = path.map_err(|error| fault(format!("{} cannot be read: {error}.", typed.display())))?;
+    if path.symlink_metadata().is_err() {
+        return Err(fault(format!("{} does not exist.", typed.display()))
+            .hint("`autonoe harness init` writes a roadmap to start from."));
+    }
+    path.strip_prefix(project.root()).map(Path::to_owned).map_err(|_| {
+        fault(format!("{} is not in the project {}.", typed.display(), project.root().display()))
+            .hint("Put the roadmap into the project, or choose the project with --project-dir.")
+    })
+}

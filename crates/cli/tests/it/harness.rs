@@ -1,0 +1,219 @@
+//! Roadmaps, end to end: `autonoe harness`.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+
+use rusqlite::Connection;
+
+use super::support::{CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, model};
+
+const ROADMAP: &str = "# Roadmap: Shop\r\n\r\n## Objective\r\nSell books.\r\n\r\n## Constraints\r\n- Use no framework\r\n\r\n## Tasks\r\n\
+- [ ] **pay**: Pay by card\r\n  - depends: cart\r\n  - check: `test -f pay.txt`\r\n\
+- [ ] **cart**: Add a cart\r\n  - depends: list\r\n  - check: `test -f cart.txt`\r\n\
+- [ ] **list**: List the books\r\n  - check: `test -f list.txt`\r\n";
+
+/// A session that commits what the check of a task asks for, and claims it.
+fn builds(id: &str, phrases: &[&str]) -> String {
+    let task = format!("the task `{id}`");
+    let when: Vec<&str> = std::iter::once(task.as_str()).chain(phrases.iter().copied()).collect();
+    format!(
+        r#"
+        [[conversation]]
+        name = "task {id}"
+        when = {when:?}
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "echo done > {id}.txt && git add {id}.txt && git commit -qm {id}" }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+          [[conversation.turn]]
+          expect = "marked as passed"
+          text = "I made {id}.txt."
+        "#
+    )
+}
+
+fn project(roadmap: &str) -> CliTestProject {
+    let project = CliTestProject::empty();
+    project.write("ROADMAP.md", roadmap);
+    project.in_repository()
+}
+
+fn tasks(run: &RunOutput) -> Vec<&str> {
+    run.of_type("session_started").map(|event| event["step"].as_str().expect("a task")).collect()
+}
+
+fn alerts(project: &CliTestProject, kind: &str) -> usize {
+    let log = project.read(".harness/roadmap/alerts.log");
+    log.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count()
+}
+
+#[test]
+fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
+    let project = project(ROADMAP).in_workspace();
+    // From yesterday.
+    project.write(".harness/roadmap/stop", "abort");
+    project.write(".harness/roadmap/inbox/001-hint.txt", "Mind the tests.");
+    project.write(".harness/roadmap/inbox/big.txt", &"x".repeat(100_000));
+    let first = builds(
+        "list",
+        &[
+            "## Goal\nList the books",
+            "Objective: Sell books.",
+            "Constraint: Use no framework",
+            "[HIGH] Mind the tests.",
+        ],
+    );
+    let then = builds("cart", &["### list\nI made list.txt."]);
+    let model = model(&[first, then, builds("pay", &["### cart\nI made cart.txt."])].concat());
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["list", "cart", "pay"]);
+    assert_script_followed(&model);
+    assert_eq!(
+        (&run.outcome()["deliverables_total"], &run.outcome()["deliverables_verified"]),
+        (&3.into(), &3.into())
+    );
+    assert_eq!(project.read("ROADMAP.md"), ROADMAP.replace("[ ]", "[x]"), "no other byte has changed");
+    assert!(project.root().join("pay.txt").exists(), "it has landed");
+    for said in ["stop was there before the start; it was removed", "big.txt is not used"] {
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+    }
+    assert_eq!((alerts(&project, "task_completed"), alerts(&project, "goal_complete")), (3, 1));
+    let inbox = project.root().join(".harness/roadmap/inbox");
+    assert_eq!(fs::read_dir(inbox.join("processed")).expect("a directory").count(), 1);
+    assert_eq!(fs::read_dir(inbox.join("refused")).expect("a directory").count(), 1);
+    let status = project.read(".harness/roadmap/status.json");
+    assert!(status.contains("\"COMPLETE\""), "{status}");
+    let view = Connection::open(project.root().join(".harness/roadmap/state.db")).expect("a view");
+    let completed: i64 =
+        view.query_row("SELECT tasks_completed FROM harness_state", [], |row| row.get(0)).expect("a count");
+    assert_eq!(completed, 3);
+    // Nothing is left to do.
+    let again = project.run(&model, &["harness", "run"]);
+    again.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&again), Vec::<&str>::new());
+}
+
+#[test]
+fn a_task_that_fails_is_retried_then_blocked_and_what_waits_for_it_is_named() {
+    let roadmap = "## Tasks\n\
+        - [ ] **bad**: Do what cannot be done\n  - max_retries: 2\n  - max_iterations: 1\n  - check: `test -f never.txt`\n\
+        - [ ] **after**: Go on\n  - depends: bad\n\
+        - [ ] **good**: Write a text\n  - success: the text is good\n";
+    let project = project(roadmap);
+    let claims = r#"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "bad", status = "passed" } }]
+          [[conversation.turn]]
+          expect = "CHECKS_FAILED"
+          text = "I could not do it."
+    "#;
+    let retry = format!(
+        "[[conversation]]\nwhen = [\"the task `bad`\", \"Attempt 1 of 2 failed: it was not done after 1 session(s)\", \"I could not do it.\"]\n{claims}"
+    );
+    let first = format!("[[conversation]]\nwhen = \"the task `bad`\"\n{claims}");
+    let reviews = |holds: bool, phrase: &str| {
+        format!(
+            r#"
+        [[conversation]]
+        name = "review {holds}"
+        when = ["an independent review", "1. the text is good", "{phrase}"]
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__review", input = {{ deliverableId = "good", holds = {holds}, reason = "I read it." }} }}]
+          [[conversation.turn]]
+          text = "Reviewed."
+        "#
+        )
+    };
+    let model = model(&[retry, first, builds("good", &[]), reviews(true, "Write a text")].concat());
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("tasks_blocked", 3);
+    assert_eq!(tasks(&run), ["bad", "bad", "good", "good"]);
+    let chains = serde_json::json!([
+        "bad failed in all of its 2 attempts",
+        "after waits for bad, which failed in all of its 2 attempts"
+    ]);
+    assert_eq!(run.outcome()["chains"], chains);
+    assert!(run.stderr.contains("2 task(s) of the roadmap are not completed: bad failed"), "{}", run.stderr);
+    let boxes = project.read("ROADMAP.md");
+    assert_eq!(boxes, roadmap.replace("[ ] **good**", "[x] **good**"));
+    assert_eq!((alerts(&project, "task_blocked"), alerts(&project, "stuck_unrecoverable")), (1, 1));
+    assert_script_followed(&model);
+}
+
+/// Killed around each session; the next process continues, and no session is repeated.
+#[test]
+fn a_killed_roadmap_repeats_no_session() {
+    // The last one is killed within a session that has claimed its task: that session is not repeated either.
+    for (crash, sessions) in
+        [("session-ended:1", 3), ("plan-moved:2", 3), ("session-started:2", 3), ("status-written:3", 2)]
+    {
+        let project = project(ROADMAP);
+        let model = model(&["list", "cart", "pay"].map(|id| builds(id, &[])).concat());
+        let killed = project.command(&model, &["harness", "run"]).env("AUTONOE_CRASH_AT", crash).output();
+        let killed = killed.expect("started");
+        assert_eq!(killed.status.signal(), Some(9), "{crash}: {}", String::from_utf8_lossy(&killed.stderr));
+        assert_no_processes_left(&project);
+        let run = project.run(&model, &["harness", "run"]);
+        run.assert_ended("all_passed", 0);
+        let journal = Connection::open(project.journal()).expect("journal");
+        let completed =
+            "SELECT COUNT(*) FROM sessions WHERE json_extract(outcome, '$.outcome') = 'completed'";
+        let count: i64 = journal.query_row(completed, [], |row| row.get(0)).expect("a count");
+        assert_eq!(count, sessions, "{crash}");
+        assert_eq!(project.read("ROADMAP.md"), ROADMAP.replace("[ ]", "[x]"), "{crash}");
+        assert_eq!(alerts(&project, "task_completed"), 3, "{crash}");
+    }
+}
+
+#[test]
+fn a_stop_file_ends_the_run_after_its_session() {
+    let project = project(ROADMAP);
+    let stops = builds("list", &[]).replace(
+        "echo done",
+        "mkdir -p .harness/roadmap && echo stop > .harness/roadmap/stop && sleep 1 && echo done",
+    );
+    let run = project.run(&model(&stops), &["harness", "run"]);
+    run.assert_ended("interrupted", 130);
+    assert_eq!(tasks(&run), ["list"]);
+    assert_eq!(project.read("ROADMAP.md"), ROADMAP.replace("[ ] **list**", "[x] **list**"));
+    assert!(project.read(".harness/roadmap/status.json").contains("\"STOPPED\""));
+}
+
+#[test]
+fn commands_without_a_model_say_what_would_happen() {
+    let project = CliTestProject::empty();
+    let said = |args: &[&str], code: i32| {
+        let output = project.autonoe(None).args(args).output().expect("started");
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8(text).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+        text
+    };
+    assert!(said(&["harness", "run"], 2).contains("ROADMAP.md does not exist."));
+    assert!(said(&["harness", "init"], 0).contains("autonoe harness validate"));
+    assert!(said(&["harness", "init"], 2).contains("already exists"));
+    assert!(
+        said(&["harness", "validate"], 0)
+            .contains("ROADMAP.md is valid: 2 task(s), 0 done, 2 check(s), 1 task(s)")
+    );
+    let before = project.read("ROADMAP.md");
+    let shown = said(&["harness", "run", "--dry-run"], 0);
+    let (first, second) = (shown.find("=== 1. greeting"), shown.find("=== 2. readme"));
+    assert!(first.is_some() && first < second, "{shown}");
+    assert!(shown.contains("## Goal\nDescribe the program in README.md"), "{shown}");
+    assert!(shown.contains("Decided by 2 check(s).") && shown.contains("Decided by a reviewer."), "{shown}");
+    assert_eq!(project.read("ROADMAP.md"), before);
+    assert!(!project.root().join(".harness").exists() && !project.root().join(".autonoe").exists());
+    project.write(
+        "ROADMAP.md",
+        "## Tasks\n- [ ] **a**: One\n  - depends: b\n- [ ] **b**: Two\n  - depends: a\n  - timout: 3\n",
+    );
+    for command in [["harness", "validate"], ["harness", "run"]] {
+        let problems = said(&command, 2);
+        assert!(problems.contains("ROADMAP.md has 2 problems:"), "{problems}");
+        assert!(problems.contains("line 6: unknown key 'timout'; did you mean 'timeout'?"), "{problems}");
+        assert!(problems.contains("a → b → a"), "{problems}");
+    }
+    assert!(said(&["harness", "validate", "/etc/hostname"], 2).contains("is not in the project"));
+}

@@ -1,0 +1,291 @@
+//! Writes what others read about a harness: its log, its alerts, its status and the view of its tasks. It is a sink of the run's events,
+//! and the plan reports what becomes of tasks.
+//!
+//! None of these files decides anything, so one that cannot be written is reported once and does not stop the run.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use autonoe_core::event::{Event, RunEvent};
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::outcome::{RunOutcome, RunReport, exit};
+use autonoe_core::sink::Sink;
+use autonoe_core::span::SpanContext;
+use jiff::Timestamp;
+
+use crate::alerts::{Alert, AlertManager, AlertType, OnCritical, Severity, is_milestone, is_near};
+use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
+use crate::roadmap::Task;
+use crate::schedule::{TaskRecord, TaskStatus};
+use crate::state_view::{Execution, StateManager};
+use crate::stuck::StuckState;
+
+/// Scores that the average is made of.
+const AVERAGED: usize = 10;
+
+pub struct HarnessRecord {
+    harness: Arc<HarnessDirectory>,
+    started: Timestamp,
+    written: Mutex<Written>,
+}
+
+struct Written {
+    alerts: AlertManager,
+    state: StateManager,
+    status: StatusFile,
+    scores: VecDeque<f64>,
+    /// Limit of the run.
+    max_sessions: Option<u32>,
+    /// The first file that could not be written, as a sentence.
+    problem: Option<String>,
+    has_problem: bool,
+}
+
+impl HarnessRecord {
+    /// Begins a harness or continues it. Also returns sentences for people about files that were found.
+    pub fn open(
+        harness: Arc<HarnessDirectory>,
+        on_critical: OnCritical,
+        now: Timestamp,
+    ) -> Result<(Self, Vec<String>), Fault> {
+        let said = harness.begin().map_err(fault)?;
+        let alerts = AlertManager::open(Arc::clone(&harness), on_critical).map_err(fault)?;
+        let (state, _) = StateManager::open(&harness).map_err(fault)?;
+        let status = StatusFile::default();
+        let written = Written {
+            alerts,
+            state,
+            status,
+            scores: VecDeque::new(),
+            max_sessions: None,
+            problem: None,
+            has_problem: false,
+        };
+        Ok((Self { harness, started: now, written: Mutex::new(written) }, said))
+    }
+
+    pub fn harness(&self) -> &HarnessDirectory {
+        &self.harness
+    }
+
+    /// A sentence about a file that could not be written; once.
+    pub fn take_problem(&self) -> Option<String> {
+        self.written().problem.take()
+    }
+
+    /// Writes the view anew.
+    pub fn plan<'a>(&self, roadmap: &Path, tasks: impl Iterator<Item = (&'a Task, TaskRecord)>) {
+        let mut written = self.written();
+        let result = written.state.init_harness(roadmap, Timestamp::now());
+        written.note(result);
+        let result = written.state.save_tasks(tasks);
+        written.note(result);
+    }
+
+    /// A task has begun, or an attempt has ended.
+    pub fn task_changed(&self, task: &Task, record: TaskRecord, output: &str, error: Option<&str>) {
+        let now = Timestamp::now();
+        let mut written = self.written();
+        let result = written.state.save_task(task, record);
+        written.note(result);
+        let output = Some(output).filter(|text| !text.is_empty());
+        let result = written.state.update_task_status(task.id.as_str(), record.status, output, error, now);
+        written.note(result);
+        let is_current = record.status == TaskStatus::InProgress;
+        written.status.task_id = is_current.then(|| task.id.to_string());
+        written.status.task_description = is_current.then(|| task.description.clone());
+        written.status.max_iterations = task.max_iterations;
+        self.write_status(&mut written);
+    }
+
+    pub fn attempt_ended(&self, execution: &Execution<'_>) {
+        let mut written = self.written();
+        let result = written.state.log_execution(execution, Timestamp::now());
+        written.note(result);
+    }
+
+    /// A task was completed or blocked after the session `iteration`. It is not raised twice.
+    pub fn task_settled(&self, task: &Task, kind: &str, severity: Severity, message: &str, iteration: u32) {
+        let kind = AlertType::Custom(kind.to_owned());
+        let alert = Alert::new(kind, message, iteration, Timestamp::now()).with_severity(severity);
+        self.alert(alert.with("task", task.id.as_str()));
+    }
+
+    pub fn log(&self, level: LogLevel, message: &str) {
+        let mut written = self.written();
+        let result = self.harness.log(level, written.status.current_iteration, message, Timestamp::now());
+        written.note(result);
+    }
+
+    pub fn set_paused(&self, is_paused: bool) {
+        let mut written = self.written();
+        let status = if is_paused { LoopStatus::Paused } else { LoopStatus::Running };
+        let is_running = matches!(written.status.status, LoopStatus::Running | LoopStatus::Paused);
+        if is_running && written.status.status != status {
+            written.status.status = status;
+            self.write_status(&mut written);
+        }
+    }
+
+    pub fn show_status(&self) {
+        self.write_status(&mut self.written());
+    }
+
+    fn alert(&self, alert: Alert) {
+        let mut written = self.written();
+        let level = match alert.severity {
+            Severity::Info => LogLevel::Info,
+            Severity::Warning => LogLevel::Warning,
+            Severity::Success => LogLevel::Success,
+            Severity::Critical | Severity::Error => LogLevel::Error,
+        };
+        match written.alerts.alert(alert) {
+            Ok(None) => {}
+            Ok(Some(raised)) => {
+                written.status.alerts_issued += 1;
+                let message = format!("{}: {}", raised.kind.name(), raised.message);
+                let result = self.harness.log(level, raised.iteration, &message, raised.timestamp);
+                written.note(result);
+            }
+            Err(error) => written.note(Err::<(), _>(error)),
+        }
+    }
+
+    fn write_status(&self, written: &mut Written) {
+        let elapsed = Timestamp::now().duration_since(self.started);
+        written.status.elapsed_seconds = elapsed.as_secs_f64();
+        let result = self.harness.write_status(&written.status);
+        written.note(result);
+    }
+
+    fn session_started(&self, number: u32, task: Option<&str>, backend: &str, model: &str) {
+        let limit = {
+            let mut written = self.written();
+            written.status.current_iteration = number;
+            (written.status.current_cli, written.status.current_model) =
+                (Some(backend.to_owned()), Some(model.to_owned()));
+            self.write_status(&mut written);
+            written.max_sessions
+        };
+        let task = task.map(|task| format!(" of {task}")).unwrap_or_default();
+        self.log(LogLevel::Info, &format!("Session {number}{task} started with {backend} {model}"));
+        if is_milestone(number) {
+            let message = format!("{number} sessions have begun.");
+            self.alert(Alert::new(AlertType::IterationMilestone, message, number, Timestamp::now()));
+        }
+        let is_near_limit = |number: u32, limit: u32| is_near(f64::from(number), f64::from(limit));
+        if let Some(limit) = limit
+            && is_near_limit(number, limit)
+            && !is_near_limit(number.saturating_sub(1), limit)
+        {
+            let message = format!("{number} of {limit} sessions are used.");
+            self.alert(Alert::new(AlertType::ApproachingLimit, message, number, Timestamp::now()));
+        }
+    }
+
+    fn scored(&self, number: u32, score: f64) {
+        {
+            let mut written = self.written();
+            written.scores.push_back(score);
+            if written.scores.len() > AVERAGED {
+                written.scores.pop_front();
+            }
+            written.status.avg_progress = written.scores.iter().sum::<f64>() / written.scores.len() as f64;
+            self.write_status(&mut written);
+        }
+        self.log(LogLevel::of_progress(score), &format!("Session {number} scored {score:.2}"));
+    }
+
+    fn remedy(&self, name: &str, idle_sessions: u32) {
+        let (iteration, task) = {
+            let mut written = self.written();
+            written.status.stuck_state = StuckState::Recovering;
+            written.status.recovery_attempts += 1;
+            (written.status.current_iteration, written.status.task_id.clone())
+        };
+        let message = format!("{idle_sessions} sessions in a row made no progress; trying: {name}.");
+        let alert = Alert::new(AlertType::StuckRecovery, message, iteration, Timestamp::now());
+        self.alert(alert.with("task", task.unwrap_or_default()));
+    }
+
+    fn ended(&self, report: &RunReport) {
+        let (status, error) = match (&report.outcome, report.exit_code) {
+            (_, exit::DONE) => (LoopStatus::Complete, None),
+            (RunOutcome::Interrupted, _) => (LoopStatus::Stopped, None),
+            (outcome, _) => (LoopStatus::Failed, Some(error_words(outcome))),
+        };
+        let kind = match (&report.outcome, status) {
+            (_, LoopStatus::Complete) => Some(AlertType::GoalComplete),
+            (RunOutcome::Stuck { .. } | RunOutcome::TasksBlocked { .. }, _) => {
+                Some(AlertType::StuckUnrecoverable)
+            }
+            (_, LoopStatus::Failed) => Some(AlertType::FatalError),
+            (_, LoopStatus::Stopped | LoopStatus::Running | LoopStatus::Paused) => None,
+        };
+        let message = error.clone().unwrap_or_else(|| "All tasks of the roadmap are completed.".to_owned());
+        if let Some(kind) = kind {
+            self.alert(Alert::new(kind, message, report.iterations, Timestamp::now()));
+        }
+        let mut written = self.written();
+        (written.status.status, written.status.error) = (status, error);
+        self.write_status(&mut written);
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Written {
+    fn note<E: std::fmt::Display>(&mut self, result: Result<(), E>) {
+        if let Err(error) = result
+            && !self.has_problem
+        {
+            (self.problem, self.has_problem) = (Some(error.to_string()), true);
+        }
+    }
+}
+
+impl Sink for HarnessRecord {
+    fn on(&self, _: &SpanContext, event: &Event) {
+        let Event::Run(event) = event else {
+            return;
+        };
+        match event {
+            RunEvent::SessionStarted { number, step, backend, model, .. } => {
+                self.session_started(*number, step.as_deref(), backend, model);
+            }
+            RunEvent::SessionEnded { number, outcome, .. } => {
+                self.log(LogLevel::Info, &format!("Session {number} ended: {}", outcome.name()));
+            }
+            RunEvent::Progress { number, score, .. } => self.scored(*number, *score),
+            RunEvent::Remedy { name, idle_sessions, .. } => self.remedy(name, *idle_sessions),
+            RunEvent::BackendChanged { from, to, reason, .. } => {
+                let iteration = self.written().status.current_iteration;
+                let message = format!("{to} takes over from {from} ({reason}).");
+                self.alert(Alert::new(AlertType::ModelEscalation, message, iteration, Timestamp::now()));
+            }
+            RunEvent::RunStarted { max_sessions, .. } => self.written().max_sessions = *max_sessions,
+            RunEvent::Notice { message } => self.log(LogLevel::Info, message),
+            RunEvent::Warning { message } => self.log(LogLevel::Warning, message),
+            RunEvent::Outcome(report) => self.ended(report),
+            _ => {}
+        }
+    }
+}
+
+fn error_words(outcome: &RunOutcome) -> String {
+    match (outcome, outcome.fault()) {
+        (RunOutcome::TasksBlocked { chains }, _) => {
+            format!("{} task(s) are not completed: {}.", chains.len(), chains.join("; "))
+        }
+        (_, Some(fault)) => fault.message.clone(),
+        (outcome, None) => format!("The run ended as {}.", outcome.name()),
+    }
+}
+
+fn fault(error: impl std::fmt::Display) -> Fault {
+    Fault::permanent(FaultLayer::System, "harness_files", error.to_string())
+        .hint("Remove it, or choose another name for the files of this harness with --id.")
+}

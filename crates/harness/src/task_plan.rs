@@ -1,0 +1,533 @@
+//! TaskPlan: `autonoe harness run`. Runs the tasks of a roadmap, one attempt after another, until all of them are completed or nothing
+//! else can be.
+//!
+//! A task is a deliverable of the same id: agents claim it with the usual tools, the examiner runs its checks, and status.json says how far it
+//! is. What only a roadmap has, attempts and their limits, is the state of this plan.
+
+mod prompt;
+mod roadmap_file;
+mod state;
+mod store;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use autonoe_core::event::RunEvent;
+use autonoe_core::examiner::Examiner;
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::instruction::{Instructions, Phase};
+use autonoe_core::outcome::{PlanReport, RunOutcome};
+use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState};
+use autonoe_core::status::{ProjectStatus, Tally};
+
+pub use self::prompt::text as prompt_text;
+use self::roadmap_file::RoadmapChange;
+pub use self::roadmap_file::{RoadmapFile, invalid};
+use self::state::{BegunTask, SavedTasks};
+use self::store::Standing;
+pub use self::store::TaskStore;
+use crate::alerts::Severity;
+use crate::failed_checks::FailedChecks;
+use crate::harness_record::HarnessRecord;
+use crate::roadmap::{Roadmap, RoadmapEdit, Task, TaskEdit, TaskId, compare};
+use crate::schedule::{Next, Schedule, TaskStatus};
+use crate::state_view::Execution;
+
+/// Review sessions of an attempt that may end without a verdict.
+const MAX_WITHOUT_VERDICT: u32 = 3;
+
+/// What a [`TaskPlan`] works with.
+pub struct TaskPlanSetup {
+    pub file: Arc<RoadmapFile>,
+    pub store: Arc<dyn TaskStore>,
+    pub examiner: Arc<dyn Examiner>,
+    pub instructions: Arc<dyn Instructions>,
+    pub memory: Arc<dyn PlanMemory>,
+    pub failed_checks: Arc<FailedChecks>,
+    pub record: Arc<HarnessRecord>,
+    /// Called for every event, after it is on record.
+    pub on_event: Box<dyn Fn(&RunEvent) + Send + Sync>,
+}
+
+pub struct TaskPlan {
+    setup: TaskPlanSetup,
+    roadmap: Roadmap,
+    state: SavedTasks,
+    /// Whether what is completed was checked once more since the last session.
+    is_confirmed: bool,
+    /// Whether a session of an earlier process may still have to be judged.
+    is_new: bool,
+    tally: Tally,
+}
+
+/// What comes next.
+enum Choice {
+    Run(TaskId),
+    End(RunOutcome),
+}
+
+impl TaskPlan {
+    /// Continues where an earlier process of this run stopped.
+    pub async fn resume(roadmap: Roadmap, setup: TaskPlanSetup) -> Result<Self, Fault> {
+        let state = match setup.memory.load().await? {
+            Some(saved) => serde_json::from_value(saved).map_err(|error| state_fault(&error))?,
+            None => SavedTasks::default(),
+        };
+        let mut plan =
+            Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
+        let before = plan.with_begun_tasks();
+        let edit = compare(&before, &plan.roadmap, &plan.begun());
+        plan.take_over(edit).await?;
+        plan.plan_tasks(&[]).await?;
+        Ok(plan)
+    }
+
+    /// The roadmap, with the tasks that have begun as they were then.
+    fn with_begun_tasks(&self) -> Roadmap {
+        let mut roadmap = self.roadmap.clone();
+        for begun in self.state.begun.values() {
+            match roadmap.tasks.iter_mut().find(|task| task.id == begun.task.id) {
+                Some(task) => *task = Task { line: task.line, done: task.done, ..begun.task.clone() },
+                None => roadmap.tasks.push(begun.task.clone()),
+            }
+        }
+        roadmap
+    }
+
+    fn begun(&self) -> HashSet<TaskId> {
+        let done = self.roadmap.tasks.iter().filter(|task| task.done).map(|task| task.id.clone());
+        self.state.begun.keys().cloned().chain(done).collect()
+    }
+
+    fn schedule(&self) -> Schedule {
+        let mut schedule = Schedule::new(&self.roadmap);
+        self.state.begun.iter().for_each(|(id, begun)| schedule.set(id.as_str(), begun.record));
+        schedule
+    }
+
+    /// Whether the user says that it is done. Boxes that we have checked say nothing new.
+    fn is_done_by_user(&self, task: &Task) -> bool {
+        task.done && !self.state.begun.contains_key(&task.id)
+    }
+
+    /// Makes every task that is to be done a deliverable, with its checks.
+    async fn plan_tasks(&mut self, dropped: &[TaskId]) -> Result<(), Fault> {
+        let not_begun = |task: &&Task| !task.done && !self.state.begun.contains_key(&task.id);
+        let tasks: Vec<&Task> = self.roadmap.tasks.iter().filter(not_begun).collect();
+        self.setup.store.plan_tasks(&tasks, dropped).await?;
+        let schedule = self.schedule();
+        let records = self.roadmap.tasks.iter().map(|task| {
+            let record = schedule.record(task.id.as_str()).unwrap_or_default();
+            (task, record)
+        });
+        self.setup.record.plan(self.setup.file.name(), records);
+        Ok(())
+    }
+
+    async fn load_status(&mut self) -> Result<ProjectStatus, Fault> {
+        let status = self.setup.store.load().await?;
+        let status = status.unwrap_or_else(|| ProjectStatus::empty(Default::default()));
+        self.tally = status.tally();
+        Ok(status)
+    }
+
+    async fn save(&self) -> Result<(), Fault> {
+        let saved = serde_json::to_value(&self.state).map_err(|error| state_fault(&error))?;
+        self.setup.memory.save(&saved).await
+    }
+
+    async fn publish(&self, event: RunEvent) -> Result<(), Fault> {
+        self.setup.memory.record_event(&event).await?;
+        (self.setup.on_event)(&event);
+        Ok(())
+    }
+
+    async fn warn(&self, message: String) -> Result<(), Fault> {
+        self.publish(RunEvent::Warning { message }).await
+    }
+
+    /// Looks at the file: the user may have edited it.
+    async fn read_file(&mut self) -> Result<(), Fault> {
+        let name = self.setup.file.name().display().to_string();
+        match self.setup.file.change() {
+            RoadmapChange::None => Ok(()),
+            RoadmapChange::Unusable(why) => {
+                self.warn(format!("{why} The run continues with the roadmap as it was.")).await
+            }
+            RoadmapChange::Landed => {
+                let why = "was changed by commits of the agents";
+                self.warn(format!("{name} {why}; the run continues with the roadmap as it was.")).await
+            }
+            RoadmapChange::Edited(new) => {
+                let edit = compare(&self.roadmap, &new, &self.begun());
+                let is_dropped = |task: &TaskEdit| match task {
+                    TaskEdit::Removed(id) => Some(id.clone()),
+                    TaskEdit::Changed(id, what) => what.contains(&"done").then(|| id.clone()),
+                    TaskEdit::Added(_) => None,
+                };
+                let dropped: Vec<TaskId> = edit.taken.iter().filter_map(is_dropped).collect();
+                self.take_over(edit).await?;
+                self.plan_tasks(&dropped).await
+            }
+        }
+    }
+
+    async fn take_over(&mut self, edit: RoadmapEdit) -> Result<(), Fault> {
+        let RoadmapEdit { roadmap, taken, refused } = edit;
+        self.roadmap = roadmap;
+        let name = self.setup.file.name().display();
+        if !taken.is_empty() {
+            let message = format!("{name} was edited: {}.", list(&taken));
+            self.publish(RunEvent::Notice { message }).await?;
+        }
+        if !refused.is_empty() {
+            let message = format!(
+                "{name} was edited, but tasks that have begun stay as they were: {}.",
+                list(&refused)
+            );
+            self.warn(message).await?;
+        }
+        Ok(())
+    }
+
+    /// A session that ended just before its process was killed has not been judged.
+    async fn judge_unjudged(&mut self) -> Result<(), Fault> {
+        if !std::mem::take(&mut self.is_new) {
+            return Ok(());
+        }
+        if let Some(last) = self.setup.memory.last_session().await?
+            && last.number > self.state.judged
+        {
+            self.judge_session(&last).await?;
+        }
+        // Alerts that were on record nowhere when the process was killed; the others are not raised again.
+        for begun in self.state.begun.values() {
+            self.raise(begun);
+        }
+        Ok(())
+    }
+
+    /// Counts a session toward its attempt, and ends the attempt at a limit. Returns whether the plan moves on.
+    async fn judge_session(&mut self, finished: &Iteration) -> Result<bool, Fault> {
+        let status = self.load_status().await?;
+        self.state.judged = finished.number;
+        let id = finished.instruction.step.clone().unwrap_or_default();
+        let Some(begun) = self.state.begun.get_mut(id.as_str()) else {
+            return self.save().await.map(|()| false);
+        };
+        let standing = status.find(&id).map(|item| Standing::of(&begun.task, item)).unwrap_or(Standing::Open);
+        let is_review = finished.instruction.name == Phase::Review;
+        begun.time += finished.duration;
+        if finished.counts() && !is_review {
+            begun.sessions += 1;
+            begun.heard(&finished.output.text);
+        }
+        let why = match (is_review, &standing) {
+            (true, Standing::Refuted) => {
+                let review = status.find(&id).and_then(|item| item.review.as_ref());
+                let reason = review.map(|review| review.reason.trim().trim_end_matches('.'));
+                Some(format!("a reviewer found that it is not done: {}", reason.unwrap_or_default()))
+            }
+            (true, Standing::Unreviewed) if finished.counts() => {
+                begun.without_verdict += 1;
+                (begun.without_verdict >= MAX_WITHOUT_VERDICT)
+                    .then(|| format!("{MAX_WITHOUT_VERDICT} reviews ended without a verdict"))
+            }
+            (_, Standing::Open) => begun.limit_reached(),
+            (_, Standing::Unreviewed | Standing::Refuted | Standing::Completed | Standing::Blocked(_)) => {
+                None
+            }
+        };
+        if let Some(why) = why {
+            self.fail_attempt(&id, why).await?;
+        }
+        self.save().await?;
+        self.reconcile().await?;
+        let is_open = self.state.begun.get(id.as_str()).is_some_and(|begun| {
+            begun.record.status == TaskStatus::InProgress && (is_review || standing == Standing::Open)
+        });
+        Ok(!is_open)
+    }
+
+    /// `why` is a clause. What the store has to say about it follows in [`Self::reconcile`].
+    async fn fail_attempt(&mut self, id: &str, why: String) -> Result<(), Fault> {
+        let checks = self.setup.failed_checks.peek();
+        let checks: Vec<String> =
+            checks.iter().map(|check| format!("{}: {}", check.name, check.output)).collect();
+        let Some(begun) = self.state.begun.get_mut(id) else {
+            return Ok(());
+        };
+        begun.fail(why.clone(), checks);
+        self.save().await?;
+        let begun = &self.state.begun[id];
+        self.setup.record.attempt_ended(&Execution {
+            task_id: id,
+            attempt: begun.record.attempts,
+            success: false,
+            output: &begun.output,
+            error: Some(&why),
+            duration: begun.time,
+        });
+        self.setup.record.task_changed(&begun.task, begun.record, &begun.output, Some(&why));
+        let (attempt, all) = (begun.record.attempts, begun.task.attempts());
+        self.warn(format!("Attempt {attempt} of {all} at {id} failed: {why}.")).await
+    }
+
+    /// Brings the state of the plan and the deliverables in line. Repeating it changes nothing, so that it may be cut off anywhere.
+    async fn reconcile(&mut self) -> Result<(), Fault> {
+        let status = self.load_status().await?;
+        let ids: Vec<TaskId> = self.roadmap.tasks.iter().map(|task| task.id.clone()).collect();
+        for id in ids {
+            let Some(task) =
+                self.roadmap.task(id.as_str()).filter(|task| !self.is_done_by_user(task)).cloned()
+            else {
+                continue;
+            };
+            let Some(item) = status.find(id.as_str()).filter(|item| item.is_active()) else { continue };
+            let begun = self.state.begun.get(&id);
+            let task = begun.map_or(task, |begun| begun.task.clone());
+            let record = begun.map(|begun| begun.record).unwrap_or_default();
+            let is_known = begun.is_some();
+            match (Standing::of(&task, item), record.status) {
+                (Standing::Completed, TaskStatus::Completed) => {}
+                // It was failed by a limit, and an agent claimed it after all.
+                (Standing::Completed, _) => {
+                    let how = item.assurance_words().unwrap_or_else(|| "claimed".to_owned());
+                    self.settle(
+                        &task,
+                        TaskStatus::Completed,
+                        &format!("The task {id} is completed ({how})."),
+                    )
+                    .await?;
+                }
+                (Standing::Blocked(_), TaskStatus::Blocked) => {}
+                (Standing::Blocked(reason), _) => {
+                    let reason = reason.unwrap_or_else(|| "its agent gave no reason.".to_owned());
+                    self.settle(&task, TaskStatus::Blocked, &format!("The task {id} is blocked: {reason}"))
+                        .await?;
+                }
+                (Standing::Unreviewed | Standing::Refuted, TaskStatus::Failed) => {
+                    self.setup.store.reopen(id.as_str()).await?;
+                    self.block_if_used_up(&id).await?;
+                }
+                (Standing::Refuted, _) => self.setup.store.reopen(id.as_str()).await?,
+                (Standing::Unreviewed, _) => {}
+                (Standing::Open, TaskStatus::Failed) => self.block_if_used_up(&id).await?,
+                (Standing::Open, TaskStatus::Completed) => {
+                    let why = "it had passed, but its checks failed when they were run again";
+                    self.fail_attempt(id.as_str(), why.to_owned()).await?;
+                    self.block_if_used_up(&id).await?;
+                }
+                // The user has made it pending again, so it gets all of its attempts.
+                (Standing::Open, TaskStatus::Blocked) if is_known => {
+                    self.state.begun.remove(&id);
+                    self.save().await?;
+                }
+                (Standing::Open, _) => {}
+            }
+        }
+        self.load_status().await.map(drop)
+    }
+
+    async fn block_if_used_up(&mut self, id: &TaskId) -> Result<(), Fault> {
+        let Some(begun) = self.state.begun.get(id).filter(|begun| !begun.has_attempts_left()) else {
+            return Ok(());
+        };
+        let why = begun.failure.as_ref().map(|failure| failure.why.clone()).unwrap_or_default();
+        let attempts = match begun.record.attempts {
+            0 | 1 => "Its only attempt failed".to_owned(),
+            several => format!("All of its {several} attempts failed, the last one because"),
+        };
+        let separator = if begun.record.attempts > 1 { " " } else { ": " };
+        let reason = format!("{attempts}{separator}{why}.");
+        let task = begun.task.clone();
+        self.setup.store.block(id.as_str(), &reason).await?;
+        self.settle(&task, TaskStatus::Blocked, &format!("The task {id} is blocked: {reason}")).await
+    }
+
+    /// Records that a task is completed or blocked.
+    async fn settle(&mut self, task: &Task, status: TaskStatus, message: &str) -> Result<(), Fault> {
+        let judged = self.state.judged;
+        let begun = self.state.begun.entry(task.id.clone()).or_insert_with(|| BegunTask::new(task));
+        begun.record.status = status;
+        begun.settled_in = judged;
+        begun.settled_because = message.to_owned();
+        self.save().await?;
+        let begun = &self.state.begun[&task.id];
+        if status == TaskStatus::Completed {
+            self.setup.record.attempt_ended(&Execution {
+                task_id: task.id.as_str(),
+                attempt: begun.record.attempts,
+                success: true,
+                output: &begun.output,
+                error: None,
+                duration: begun.time,
+            });
+        }
+        self.raise(begun);
+        let message = message.to_owned();
+        match status {
+            TaskStatus::Blocked => self.warn(message).await,
+            _ => self.publish(RunEvent::Notice { message }).await,
+        }
+    }
+
+    /// Shows others what became of a task.
+    fn raise(&self, begun: &BegunTask) {
+        let (kind, severity) = match begun.record.status {
+            TaskStatus::Completed => ("task_completed", Severity::Success),
+            TaskStatus::Blocked => ("task_blocked", Severity::Critical),
+            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => return,
+        };
+        let record = &self.setup.record;
+        let error = (begun.record.status == TaskStatus::Blocked).then_some(begun.settled_because.as_str());
+        record.task_changed(&begun.task, begun.record, &begun.output, error);
+        record.task_settled(&begun.task, kind, severity, &begun.settled_because, begun.settled_in);
+    }
+
+    /// The task that is next, or how the run ends. Before it ends, what is completed is checked once more.
+    async fn choose(&mut self) -> Result<Choice, Fault> {
+        loop {
+            self.reconcile().await?;
+            let outcome = match self.schedule().next() {
+                Next::Run(id) => return Ok(Choice::Run(id)),
+                Next::Done => RunOutcome::AllPassed,
+                Next::Blocked { chains } => {
+                    RunOutcome::TasksBlocked { chains: chains.iter().map(ToString::to_string).collect() }
+                }
+            };
+            if self.is_confirmed {
+                return Ok(Choice::End(outcome));
+            }
+            self.confirm_passed().await?;
+        }
+    }
+
+    async fn session(&mut self, id: &TaskId) -> Result<NextSession, Fault> {
+        let status = self.load_status().await?;
+        let Some(task) = self.roadmap.task(id.as_str()) else {
+            return Err(state_fault(&format!("the roadmap has no task '{id}'")));
+        };
+        let begun = self.state.begun.entry(id.clone()).or_insert_with(|| BegunTask::new(task));
+        if begun.record.status != TaskStatus::InProgress {
+            begun.begin_attempt();
+        }
+        self.state.current = Some(id.clone());
+        self.is_confirmed = false;
+        self.save().await?;
+        let begun = &self.state.begun[id];
+        self.setup.record.task_changed(&begun.task, begun.record, "", None);
+        let standing = status.find(id.as_str()).map(|item| Standing::of(&begun.task, item));
+        let task = &begun.task;
+        if standing == Some(Standing::Unreviewed) {
+            let text = self.setup.instructions.resolve(Phase::Review).await?;
+            return Ok(prompt::review(&text, task).into());
+        }
+        let output = |id: &TaskId| {
+            let output = self.state.begun.get(id).map(|begun| begun.output.clone());
+            output.filter(|output| !output.is_empty())
+        };
+        Ok(NextSession {
+            backends: task.cli.clone(),
+            model: task.model.clone(),
+            time_limit: Some(task.timeout.saturating_sub(begun.time)),
+            stuck_after: Some(task.stuck_after),
+            ..prompt::coding(&self.roadmap, begun, output).into()
+        })
+    }
+
+    /// Checks the boxes of completed tasks, and unchecks those that we checked too early.
+    async fn write_boxes(&mut self) -> Result<(), Fault> {
+        let is_completed = |begun: &BegunTask| begun.record.status == TaskStatus::Completed;
+        let wrong: Vec<(TaskId, bool)> = self
+            .state
+            .begun
+            .iter()
+            .filter(|(_, begun)| begun.has_box != is_completed(begun))
+            .map(|(id, begun)| (id.clone(), is_completed(begun)))
+            .collect();
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        let boxes = wrong.iter().map(|(id, is_done)| (id.as_str(), *is_done));
+        if let Err(fault) = self.setup.file.set_boxes(boxes) {
+            return self.warn(fault.message).await;
+        }
+        for (id, is_done) in &wrong {
+            if let Some(begun) = self.state.begun.get_mut(id) {
+                begun.has_box = *is_done;
+            }
+        }
+        self.save().await
+    }
+}
+
+#[async_trait]
+impl Plan for TaskPlan {
+    async fn next(&mut self, _: &RunState) -> Result<NextAction, Fault> {
+        self.setup.store.ensure_writable().await?;
+        self.judge_unjudged().await?;
+        self.read_file().await?;
+        self.write_boxes().await?;
+        if let Some(problem) = self.setup.record.take_problem() {
+            self.warn(problem).await?;
+        }
+        self.setup.examiner.prepare().await?;
+        self.setup.store.protect_roadmap();
+        match self.choose().await? {
+            Choice::Run(id) => self.session(&id).await.map(NextAction::Session),
+            Choice::End(outcome) => Ok(NextAction::Done(outcome)),
+        }
+    }
+
+    async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
+        let moves_on = self.judge_session(finished).await?;
+        Ok(match self.choose().await? {
+            Choice::End(outcome) => PlanVerdict::Done(outcome),
+            Choice::Run(_) if moves_on => PlanVerdict::Progressed,
+            Choice::Run(_) => PlanVerdict::Idle,
+        })
+    }
+
+    /// Ends the current attempt. A task has only so many.
+    async fn abandon(&mut self) -> Result<bool, Fault> {
+        let Some(id) = self.state.current.clone() else {
+            return Ok(false);
+        };
+        let begun = self.state.begun.get(&id);
+        if begun.is_some_and(|begun| begun.record.status == TaskStatus::InProgress && begun.sessions > 0) {
+            let why = "its sessions made no progress, and nothing that was tried helped";
+            self.fail_attempt(id.as_str(), why.to_owned()).await?;
+            self.reconcile().await?;
+        }
+        Ok(true)
+    }
+
+    async fn confirm_passed(&mut self) -> Result<(), Fault> {
+        self.setup.examiner.confirm().await?;
+        self.is_confirmed = true;
+        self.load_status().await.map(drop)
+    }
+
+    async fn ended(&mut self) -> Result<(), Fault> {
+        self.reconcile().await?;
+        self.write_boxes().await
+    }
+
+    fn report(&self) -> PlanReport {
+        PlanReport::Deliverables(self.tally)
+    }
+}
+
+fn list(edits: &[TaskEdit]) -> String {
+    edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn state_fault(error: &dyn std::fmt::Display) -> Fault {
+    let message = format!("The state of the roadmap's run cannot be used: {error}.");
+    Fault::permanent(FaultLayer::Store, "task_state", message)
+}
+
+#[cfg(test)]
+mod tests;
