@@ -11,7 +11,7 @@ const RULES: &str = include_str!("rules.md");
 /// Checks that are listed for an agent.
 const MAX_LISTED: usize = 20;
 
-/// The instruction of a coding session. `checks` is the examiner's briefing.
+/// The instruction of a coding session. `output` is what a task that is completed said last.
 pub(super) fn coding(
     roadmap: &Roadmap,
     begun: &BegunTask,
