@@ -548,7 +548,8 @@ fn what_was_verified_before_a_kill_lands_with_the_next_run() {
         r#"{ "checks": [{ "name": "a", "deliverable": "A", "run": "cat a.txt", "output": ["built"] }] }"#;
     project.write(".autonoe/checks.json", check);
     let silent = BUILDS.replace("text = \"done\"", "fault = { kind = 'silence', times = 99 }");
-    let mut command = project.command(&model(&always(&silent)), &["run"]);
+    let silent = model(&always(&silent));
+    let mut command = project.command(&silent, &["run"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
     until("A has passed", || project.read(".autonoe/status.json").contains("\"passed\": true"));
     child.kill().expect("killed");
