@@ -20,7 +20,10 @@ impl Plan for LandingPlan<'_> {
         let action = self.inner.next(so_far).await?;
         // It may have looked at what had passed.
         self.site.lower(self.inner.report().tally())?;
-        if let NextAction::Done(RunOutcome::AllPassed | RunOutcome::AllBlocked) = action {
+        if let NextAction::Done(
+            RunOutcome::AllPassed | RunOutcome::AllBlocked | RunOutcome::TasksBlocked { .. },
+        ) = action
+        {
             // The process that verified it may have been killed before it landed.
             self.site.confirmed();
         }

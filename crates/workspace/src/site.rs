@@ -193,6 +193,10 @@ impl WorkspaceSite {
             last_landed: None,
             checked: CheckedCommit::default(),
         };
+        // The process may be killed before the first landing.
+        if site.hub.last_landed().is_none() && !site.options.is_throwaway {
+            site.record_landed()?;
+        }
         site.hub.carry_in(&site.workspace, &site.from)?;
         Ok(site)
     }

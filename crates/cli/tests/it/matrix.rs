@@ -41,8 +41,8 @@ macro_rules! matrix {
         bubblewrap: [$($bubblewrap:ident)*], landlock: [$($landlock:ident)*], none: [$($none:ident)*] $(,)?
     })*) => {
         $(mod $module {
-            cells!(bubblewrap, Bubblewrap, $backend, main_job main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($bubblewrap)*);
-            cells!(landlock, Landlock, $backend, main_job main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($landlock)*);
+            cells!(bubblewrap, Bubblewrap, $backend, main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($bubblewrap)*);
+            cells!(landlock, Landlock, $backend, main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($landlock)*);
             cells!(none, None, $backend, main_job interrupt kill background $($none)*);
         })*
     };
@@ -50,8 +50,8 @@ macro_rules! matrix {
 
 matrix! {
     native = Native {
-        bubblewrap: [gates hook_denials false_claim quota failover resume many_sessions told told_at_the_end],
-        landlock: [hook_denials resume interrupted_call told],
+        bubblewrap: [main_job gates hook_denials false_claim quota failover resume many_sessions told told_at_the_end],
+        landlock: [main_job hook_denials resume interrupted_call told],
         none: [hook_denials],
     }
     claude_code = Claude {
