@@ -250,7 +250,7 @@ fn hook_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Settings that name neither a program nor another file. All others, and all sections not listed, are suspect.
-const HARMLESS: [(&str, &[&str]); 7] = [
+const HARMLESS: [(&str, &[&str]); 12] = [
     (
         "core",
         &[
@@ -266,13 +266,22 @@ const HARMLESS: [(&str, &[&str]); 7] = [
             "safecrlf",
             "quotepath",
             "worktree",
+            "sparsecheckout",
+            "sparsecheckoutcone",
+            "untrackedcache",
         ],
     ),
     ("user", &["name", "email"]),
     ("init", &["defaultbranch"]),
     ("branch", &["remote", "merge", "rebase"]),
     ("remote", &["url", "fetch", "pushurl"]),
-    ("extensions", &["objectformat", "refstorage"]),
+    // The file that the last one makes git read is inspected like this one.
+    ("extensions", &["objectformat", "refstorage", "worktreeconfig"]),
+    ("index", &["sparse", "version"]),
+    ("pull", &["rebase", "ff"]),
+    ("push", &["default", "autosetupremote", "followtags"]),
+    ("fetch", &["prune", "prunetags"]),
+    ("rerere", &["enabled"]),
     ("submodule", &["active", "branch", "path", "url"]),
 ];
 
@@ -420,6 +429,8 @@ mod tests {
             "# x\n[core]\n\trepositoryformatversion = 0\n\tfileMode = true\n\tbare = false\n",
             "[user]\n name = A\n email = a@b\n[branch \"main\"]\n\tremote = origin\n\tmerge = refs/heads/main\n",
             "[remote \"origin\"]\n url = https://example.com/x.git\n fetch = +refs/heads/*:refs/remotes/origin/*\n",
+            "[core]\n\tsparseCheckout = true\n\tsparseCheckoutCone = true\n[extensions]\n\tworktreeConfig = true\n",
+            "[index]\n\tsparse = false\n[pull]\n\trebase = true\n[push]\n\tautoSetupRemote = true\n",
         ] {
             assert!(!runs_command(harmless.as_bytes(), None), "{harmless}");
         }
