@@ -71,15 +71,19 @@ pub(crate) fn runner_files(text: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// The files of modules that a text runs with `python -m`.
+/// The files of modules that a text runs with `python -m`, or imports with `python -c`.
 pub(crate) fn module_files(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for words in commands(text) {
         let words: Vec<&str> = words.collect();
         let python =
             words.iter().position(|word| PYTHONS.contains(&word.rsplit('/').next().unwrap_or_default()));
-        let modules = python.into_iter().flat_map(|at| words[at..].windows(2)).filter(|pair| pair[0] == "-m");
-        for path in modules.map(|pair| pair[1].replace('.', "/")) {
+        let Some(words) = python.map(|at| &words[at..]) else { continue };
+        let runs = words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1]);
+        let imports = words.iter().skip_while(|word| !["import", "from"].contains(word));
+        let is_of_python = |word: &&str| ["import", "from", "as"].contains(word);
+        let imports = imports.copied().filter(|word| !is_of_python(word)).filter(|_| words.contains(&"-c"));
+        for path in runs.chain(imports).map(|module| module.replace('.', "/")) {
             found.extend([format!("{path}.py"), format!("{path}/__main__.py")]);
             let packages = Path::new(&path).ancestors().filter(|package| !package.as_os_str().is_empty());
             found.extend(packages.map(|package| format!("{}/__init__.py", package.display())));
@@ -264,6 +268,18 @@ mod tests {
             assert!(files.iter().any(|found| found == file), "{files:?}");
         }
         assert!(module_files("grep -m 1 tools.lint file").is_empty());
+    }
+
+    #[test]
+    fn modules_are_found_that_python_runs_or_imports() {
+        for (text, file) in [
+            ("python3 -m tools.lint", "tools/lint.py"),
+            ("PYTHONPATH=lib python3 -c 'import json, filter; filter.run()'", "filter.py"),
+            ("python -c \"from a.b import c\"", "a/b.py"),
+        ] {
+            assert!(module_files(text).iter().any(|found| found == file), "{text}");
+        }
+        assert!(module_files("python3 tools/import.py import x").is_empty());
     }
 
     #[test]

@@ -251,10 +251,16 @@ struct ActingPlaces {
 }
 
 impl ActingPlaces {
-    /// Adds where links lead: those that act by themselves, and those in the way of what is named.
+    /// Adds where links lead: those that act by themselves, those in the way of what is named, and those into the repository's own files.
     fn follow(&mut self, links: &TreeLinks) {
-        let acting: Vec<&str> =
-            links.paths().filter(|path| acts_by_itself(path) || is_users_own(path)).collect();
+        let leads_to_git = |path: &str| {
+            let ways = links.ways_of(path);
+            ways.iter().flat_map(|way| way.split('/')).any(|part| part.eq_ignore_ascii_case(".git"))
+        };
+        let acting: Vec<&str> = links
+            .paths()
+            .filter(|path| acts_by_itself(path) || is_users_own(path) || leads_to_git(path))
+            .collect();
         for link in acting {
             self.others.extend(links.ways_of(link));
         }

@@ -282,6 +282,13 @@ async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
     fixture.work(&workspace, &files);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["cfg/tasks.json".into(), "docs/config".into()]));
+
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    std::os::unix::fs::symlink(".git/hooks", workspace.tree().join("tools")).unwrap();
+    fixture.work(&workspace, &[("b.txt", "b\n")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["tools".into()]));
 }
 
 #[tokio::test]
