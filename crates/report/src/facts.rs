@@ -9,7 +9,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::history::{DeniedCall, EventRow, History, RunCommits, RunRow, SessionRow};
 use autonoe_store::{CheckRegistry, LockStatus, Project, ProjectLock, StatusStore};
-use autonoe_verify::{Evidence, disown_foreign_findings};
+use autonoe_verify::{Evidence, disown_foreign_findings, disown_outdated_findings};
 use jiff::Timestamp;
 
 use crate::checks::project_checks;
@@ -101,6 +101,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
     disown_foreign_findings(project, &mut status)?;
     let mut book = CheckRegistry::load(project)?;
     let checks = project_checks(project, &mut book)?;
+    disown_outdated_findings(project, &mut status, &book, &checks)?;
     let mut evidence = BTreeMap::new();
     for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
         let found = Evidence::load(project, &item.id)?.filter(|evidence| matches_status(evidence, item));

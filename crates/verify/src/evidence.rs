@@ -1,14 +1,14 @@
 //! Evidence: what was run, on what, where and with which result, so that anyone can reproduce it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use autonoe_core::check::{Assurance, Check, UncheckedCriteria};
+use autonoe_core::check::{Assurance, Check, CheckOrigin, UncheckedCriteria};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::status::ProjectStatus;
-use autonoe_store::{Project, StoredEvidence, read_evidence};
+use autonoe_store::{CheckRegistry, Project, StoredEvidence, read_evidence};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
@@ -16,6 +16,8 @@ use tokio::time::timeout;
 
 use crate::check_run::CheckRun;
 use crate::checkout::Checkout;
+use crate::checks::{check_key, checks_of};
+use crate::written_changes::concerning as changes_concerning;
 
 /// Maximum length of output in the evidence, in bytes.
 const MAX_OUTPUT: usize = 16 * 1024;
@@ -108,6 +110,16 @@ impl Evidence {
     pub fn unchecked(&self) -> Option<UncheckedCriteria> {
         unchecked(self.criteria.len(), &self.checks)
     }
+
+    /// The user's checks of the deliverable that had no part in it, a clause each.
+    pub fn new_checks(&self, checks: &[Check]) -> Vec<String> {
+        let known: HashSet<String> = self.checks.iter().map(|known| check_key(&known.check)).collect();
+        let is_new =
+            |check: &&&Check| check.origin != CheckOrigin::Proposed && !known.contains(&check_key(check));
+        let clause =
+            |check: &&Check| format!("your check '{}' of {} has not run yet", check.name, self.deliverable);
+        checks_of(checks, &self.deliverable).iter().filter(is_new).map(clause).collect()
+    }
 }
 
 /// Makes deliverables claimed that are verified without evidence of our own: their status came with a clone, or someone wrote it. Returns their
@@ -129,6 +141,32 @@ pub fn disown_foreign_findings(project: &Project, status: &mut ProjectStatus) ->
         }
     }
     Ok(disowned)
+}
+
+/// Makes deliverables claimed that were verified by other checks than the user's present ones: one was changed, or a new one has not run yet.
+/// Returns why, a clause each.
+pub fn disown_outdated_findings(
+    project: &Project,
+    status: &mut ProjectStatus,
+    registry: &CheckRegistry,
+    checks: &[Check],
+) -> Result<Vec<String>, Fault> {
+    let mut reasons = Vec::new();
+    for item in status.deliverables.iter_mut().filter(|item| item.is_active()) {
+        let Some(finding) = item.finding.as_mut().filter(|finding| finding.assurance == Assurance::Verified)
+        else {
+            continue;
+        };
+        let new = match Evidence::load(project, &item.id)? {
+            Some(evidence) => evidence.new_checks(checks),
+            None => Vec::new(),
+        };
+        if !new.is_empty() || !changes_concerning(registry, &item.id).is_empty() {
+            finding.assurance = Assurance::Claimed;
+        }
+        reasons.extend(new);
+    }
+    Ok(reasons)
 }
 
 /// The criteria of a deliverable, each with the checks that cover it.

@@ -32,8 +32,8 @@ use crate::checks::{all_checks, check_key, checks_of, is_vacuous, of_project, wh
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{
-    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, disown_foreign_findings, truncated,
-    unchecked, versions,
+    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, disown_foreign_findings,
+    disown_outdated_findings, truncated, unchecked, versions,
 };
 use crate::no_commit::NoCommit;
 use crate::oracles::{self, ChangedFiles, Protector};
@@ -323,6 +323,7 @@ impl ProjectExaminer {
         // Evidence that is gone or foreign is written anew.
         disown_foreign_findings(&self.project, &mut status)?;
         self.record_changed_checks(&mut registry).await?;
+        disown_outdated_findings(&self.project, &mut status, &registry, &checks)?;
         let mut confirmation = Confirmation::default();
         let checkout = self.checkouts.check_out(None).await?;
         if checkout.revision.copied == Some(NoCommit::NothingCommitted) {

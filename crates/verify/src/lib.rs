@@ -45,6 +45,7 @@ pub use current_builder::CurrentBuilder;
 pub use decide::{accept, reject};
 pub use evidence::{
     Builder, CheckEnvironment, CheckEvidence, Criterion, Evidence, coverage, disown_foreign_findings,
+    disown_outdated_findings,
 };
 pub use examiner::{EventListener, ProjectExaminer};
 pub use head::last_commit;

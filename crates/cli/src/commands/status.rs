@@ -19,7 +19,10 @@ use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
 use autonoe_store::{
     CheckRegistry, ControlDirectory, DeliveryRow, LockStatus, Outbox, Project, ProjectLock, StatusStore,
 };
-use autonoe_verify::{checks_of, coverage, describe_change, disown_foreign_findings, why_other_project};
+use autonoe_verify::{
+    checks_of, coverage, describe_change, disown_foreign_findings, disown_outdated_findings,
+    why_other_project,
+};
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -66,6 +69,8 @@ struct StatusFacts {
     cost: Option<Usd>,
     lock: LockStatus,
     is_paused: bool,
+    /// Checks of verified deliverables that have not run, a clause each.
+    new_checks: Vec<String>,
     /// Whether SPEC.md has changed since the deliverables were planned.
     is_old_plan: bool,
     costs: BTreeMap<String, DeliverableCost>,
@@ -132,6 +137,10 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let is_old_plan = is_old_plan(project)?;
     let mut book = CheckRegistry::load(project)?;
     let checks = project_checks(project, &mut book)?;
+    let new_checks = match status.as_mut() {
+        Some(status) => disown_outdated_findings(project, status, &book, &checks)?,
+        None => Vec::new(),
+    };
     // While agents work, there always are some.
     let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
     let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));
@@ -149,6 +158,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         cost,
         lock,
         is_paused,
+        new_checks,
         is_old_plan,
         costs,
         estimate,
@@ -224,6 +234,9 @@ fn as_text(facts: &StatusFacts) -> String {
             }
             for (name, change) in &facts.book.changed {
                 text.push_str(&format!("Changed: {}\n", one_line(&describe_change(name, change))));
+            }
+            for clause in &facts.new_checks {
+                text.push_str(&format!("New: {}; the next `autonoe run` runs it\n", one_line(clause)));
             }
             let disputed = facts.book.disputes.len();
             if disputed > 0 {
@@ -397,7 +410,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "unseen_commits": facts.unseen,
         "unseen_head": facts.unseen_head,
         "failing_checks": facts.book.failing,
-        "changed_checks": facts.book.changed,
+        "changed_checks": facts.book.changed, "new_checks": facts.new_checks,
     })
 }
 

@@ -26,7 +26,7 @@ use crate::work_place::WorkPlace;
 
 /// Rerun the checks of verified deliverables on a fresh checkout of the commit they were verified on
 ///
-/// Exits with 0 if everything is reproduced, with 7 if not.
+/// Exits with 0 if everything is reproduced by your present checks, with 7 if not.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Ids of deliverables [default: all that have evidence]
@@ -60,10 +60,11 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         let checkouts =
             room_config::checkouts_outside_runs(&project, environment, args.no_sandbox, &args.env).await?;
         let mut book = CheckRegistry::load(&project)?;
-        project_checks(&project, &mut book)?;
+        let checks = project_checks(&project, &mut book)?;
         for evidence in &evidence {
             let mut notes = notes(&project, status.as_ref(), evidence);
-            notes.extend(changes_concerning(&book, &evidence.deliverable));
+            let mut outdated = changes_concerning(&book, &evidence.deliverable);
+            outdated.extend(evidence.new_checks(&checks));
             let reproduction = match reproduce(&project, &checkouts, evidence).await {
                 // The commit of a run in a workspace may not have landed.
                 Err(fault) if fault.code == NO_COMMIT => {
@@ -78,7 +79,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
                     reproduced?
                 }
             };
-            let verified = Reproduced { evidence, reproduction, notes };
+            let verified = Reproduced { evidence, reproduction, outdated, notes };
             if !args.json {
                 present::print(&as_text(&verified));
             }
@@ -103,12 +104,14 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
 struct Reproduced<'a> {
     evidence: &'a Evidence,
     reproduction: Reproduction,
+    /// How the user's present checks differ from those that verified it, a clause each.
+    outdated: Vec<String>,
     notes: Vec<String>,
 }
 
 impl Reproduced<'_> {
     fn holds(&self) -> bool {
-        self.evidence.is_ours && self.reproduction.holds()
+        self.evidence.is_ours && self.reproduction.holds() && self.outdated.is_empty()
     }
 }
 
@@ -167,13 +170,17 @@ fn gather(project: &Project, status: Option<&ProjectStatus>, ids: &[String]) -> 
 }
 
 fn as_text(verified: &Reproduced<'_>) -> String {
-    let Reproduced { evidence, reproduction, notes } = verified;
-    let word = if verified.holds() { "reproduced" } else { "NOT reproduced" };
+    let Reproduced { evidence, reproduction, outdated, notes } = verified;
+    let word = match (verified.holds(), reproduction.holds()) {
+        (true, _) => "reproduced",
+        (false, true) if !outdated.is_empty() => "OUT OF DATE",
+        (false, _) => "NOT reproduced",
+    };
     let mut text = format!("{}: {word}, on {}\n", evidence.deliverable, reproduction.shown);
     if !reproduction.same_tree {
         text.push_str("  the files differ from those that were verified\n");
     }
-    notes.iter().for_each(|note| text.push_str(&format!("  {note}\n")));
+    outdated.iter().chain(notes).for_each(|note| text.push_str(&format!("  {note}\n")));
     for (before, now) in &reproduction.runs {
         let same = match (now.passed(), before.output_sha256 == now.output_sha256) {
             (true, true) => ", with the same output",
@@ -186,7 +193,8 @@ fn as_text(verified: &Reproduced<'_>) -> String {
 }
 
 fn as_json(verified: &Reproduced<'_>) -> serde_json::Value {
-    let Reproduced { evidence, reproduction, notes } = verified;
+    let Reproduced { evidence, reproduction, outdated, notes } = verified;
+    let notes: Vec<&String> = outdated.iter().chain(notes).collect();
     let checks: Vec<_> = reproduction
         .runs
         .iter()

@@ -457,12 +457,13 @@ fn a_passed_variable_is_nowhere_in_what_checks_and_agents_say() {
 fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
     const TOKEN: (&str, &str) = ("TOKEN", "swordfish-8417-never-real");
     let project = CliTestProject::with_status(&[("A", "pending")]).in_repository();
-    let write_check = |output: &str| {
+    let write_checks = |output: &str, more: &[Value]| {
         let run = "test -n \"$TOKEN\" && cat a.txt";
         let check = serde_json::json!({ "name": "a", "deliverable": "A", "run": run, "output": [output] });
-        project.write(".autonoe/checks.json", &serde_json::json!({ "checks": [check] }).to_string());
+        let checks = [&[check], more].concat();
+        project.write(".autonoe/checks.json", &serde_json::json!({ "checks": checks }).to_string());
     };
-    write_check("built");
+    write_checks("built", &[]);
     let model = model(&always(
         r#"
           [[conversation.turn]]
@@ -484,10 +485,32 @@ fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
     let (code, said) = autonoe(&["verify", "--env", "TOKEN"]);
     assert!(code == Some(0) && !said.contains("was changed"), "{said}");
 
-    write_check("b");
+    let verified = || {
+        let (_, said) = autonoe(&["status", "--json"]);
+        serde_json::from_str::<Value>(&said).expect("JSON")["verified"].as_u64()
+    };
+    assert_eq!(verified(), Some(1));
+    write_checks("b", &[]);
     for args in [&["verify", "--env", "TOKEN"][..], &["status"], &["checks"], &["report"]] {
         let (_, said) = autonoe(args);
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains("our check 'a' was changed"), "{args:?}: {said}");
     }
+    assert_eq!(verified(), Some(0));
+    let (code, said) = autonoe(&["verify", "--env", "TOKEN"]);
+    assert!(code == Some(7) && said.contains("A: OUT OF DATE") && said.contains("0 of 1"), "{said}");
+
+    write_checks(
+        "built",
+        &[serde_json::json!({ "name": "new", "deliverable": "A", "run": "test -f a.txt" })],
+    );
+    assert_eq!(verified(), Some(0));
+    for args in [&["verify", "--env", "TOKEN"][..], &["status"]] {
+        let (_, said) = autonoe(args);
+        assert!(said.contains("your check 'new' of A has not run yet"), "{args:?}: {said}");
+    }
+    let mut run = project.command(&model, &["run", "--env", "TOKEN"]);
+    RunOutput::from(run.env(TOKEN.0, TOKEN.1).output().expect("started")).assert_ended("all_passed", 0);
+    assert_eq!(verified(), Some(1));
+    assert_eq!(autonoe(&["verify", "--env", "TOKEN"]).0, Some(0));
 }
