@@ -15,6 +15,7 @@ pub mod status_setup;
 mod task_store;
 
 use std::num::NonZeroU32;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -77,6 +78,9 @@ const ROOM_LIMIT: Duration = Duration::from_secs(3);
 /// Maximum time to wait at the end of a run for the telemetry collector.
 const TELEMETRY_LIMIT: Duration = Duration::from_secs(2);
 
+/// Time after which a run says what it is doing before its first session.
+const TAKES_A_WHILE: Duration = Duration::from_secs(5);
+
 /// Runs a job to its end and returns the exit code.
 pub fn drive(request: RunRequest<'_>, environment: &Environment) -> Result<u8, Fault> {
     let args = request.args;
@@ -124,6 +128,18 @@ enum JobEnd {
     /// There was no run yet when it was stopped.
     NotStarted(RunOutcome),
     Ended(Box<(RunReport, Option<AgentResult>)>, Arc<Console>),
+}
+
+/// Calls `announce` if the work takes a while.
+async fn with_notice<T>(work: impl Future<Output = T>, announce: impl FnOnce()) -> T {
+    let mut work = pin!(work);
+    match tokio::time::timeout(TAKES_A_WHILE, &mut work).await {
+        Ok(done) => done,
+        Err(_) => {
+            announce();
+            work.await
+        }
+    }
 }
 
 /// Drops `work` on a signal and at the time limit. Before the first session there is no loop that would do it.
@@ -297,6 +313,10 @@ impl Screen {
                 let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
                 let preparing = WorkspaceSite::prepare(hub, begun.run, start, options, tally);
+                let preparing = with_notice(preparing, || {
+                    let message = "The workspace is being prepared; large files take a while.".to_owned();
+                    sinks.emit(&span, RunEvent::Notice { message });
+                });
                 let site = match self.before_sessions(run.options.limits.max_duration, preparing).await {
                     Ok(site) => site,
                     Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
@@ -371,7 +391,13 @@ impl Screen {
         };
         self.console.start();
         let is_alone = locked.with_others(Others::is_empty)?;
-        let _control = self.watch_control(&project, &steering, is_alone, harness);
+        // Requests that are there already are for an earlier run, unless another one works here.
+        let left = if is_alone { ControlDirectory::of(&project).begin() } else { Vec::new() };
+        for left in left {
+            let message = format!("A request to {left} was left for an earlier run; it is ignored.");
+            sinks.emit(&span, RunEvent::Warning { message });
+        }
+        let _control = self.watch_control(&project, &steering, harness);
         if has_plan_to_build {
             announcer.ask_first(&span);
         }
@@ -455,18 +481,12 @@ impl Screen {
         done.map_err(|fault| RunOutcome::Failed { fault })
     }
 
-    /// Requests that are there already are for an earlier run, unless another one works here.
     fn watch_control(
         &self,
         project: &Project,
         steering: &Steering,
-        is_alone: bool,
         harness: Option<OpenHarness>,
     ) -> ControlWatch {
-        let left = if is_alone { ControlDirectory::of(project).begin() } else { Vec::new() };
-        for left in left {
-            self.warn(&format!("a request to {left} was left for an earlier run; it is ignored."));
-        }
         let console = Arc::clone(&self.console);
         let warn = move |why: &str| console.line(MessageLevel::Warning, &format!("Warning: {why}"));
         ControlWatch::start(project, harness, steering.clone(), self.stop.clone(), self.halt.clone(), warn)
