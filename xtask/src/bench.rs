@@ -48,13 +48,17 @@ pub fn run(options: &[&str]) -> Result {
     /// Only measured when named: they take longer or install something first.
     const WHEN_NAMED: [(&str, table::Measure); 2] = [("agents", agents::measure), ("kills", kills::measure)];
     let build = options.contains(&"--build");
-    let named: Vec<&str> = options.iter().copied().filter(|option| *option != "--build").collect();
+    let binary = options.iter().find_map(|option| option.strip_prefix("--binary="));
+    let named: Vec<&str> = options.iter().copied().filter(|option| !option.starts_with("--b")).collect();
     let all = || MEASUREMENTS.into_iter().chain(WHEN_NAMED);
     if let Some(unknown) = named.iter().find(|name| all().all(|(known, _)| known != **name)) {
         let known: Vec<_> = all().map(|(name, _)| name).collect();
         return Err(format!("Unknown measurement `{unknown}`. Choose from: {}.", known.join(", ")).into());
     }
-    let autonoe = crate::workspace::build_autonoe()?;
+    let autonoe = match binary {
+        Some(other) => std::fs::canonicalize(other).map_err(|error| format!("{other}: {error}"))?,
+        None => crate::workspace::build_autonoe()?,
+    };
     println!("{}\n", machine::describe());
     let chosen: Vec<_> = match named.is_empty() {
         true => MEASUREMENTS.to_vec(),

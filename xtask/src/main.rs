@@ -30,8 +30,9 @@ Tasks:
   lines          Count production and test lines per crate, without blanks and comments
   docs           Write docs/cli.md and docs/man/ from the binary
   docs --check   Fail if these files are out of date, or name a command that does not exist
-  bench [--build] [NAME]...
-                 Measure in release mode and print a table; --build times a clean build too.
+  bench [--build] [--binary=FILE] [NAME]...
+                 Measure in release mode and print a table; --build times a clean build too, --binary measures another
+                 version's program.
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
                  workspace, harness, honesty or size [default: all]; or agents, which installs codex, claude and gemini to compare, or kills,
                  which kills runs of all of them at random moments
