@@ -87,6 +87,19 @@ pub fn unseen_head(project: &Project, status: &ProjectStatus) -> Option<String> 
     last_commit(project.root()).filter(|head| !verified.is_empty() && !verified.contains(head))
 }
 
+/// The user's last commit, if something was verified on it, with the ids of what was verified on other commits; `None` if there is nothing.
+pub fn verified_on_older(project: &Project, status: &ProjectStatus) -> Option<(String, Vec<String>)> {
+    let verified: Vec<(&str, &str)> = status
+        .active()
+        .filter(|item| item.assurance() == Some(Assurance::Verified))
+        .filter_map(|item| Some((item.id.as_str(), item.finding.as_ref()?.commit.as_deref()?)))
+        .collect();
+    let head = last_commit(project.root())?;
+    let (on_head, older): (Vec<_>, Vec<_>) = verified.into_iter().partition(|(_, commit)| *commit == head);
+    let ids: Vec<String> = older.into_iter().map(|(id, _)| id.to_owned()).collect();
+    (!on_head.is_empty() && !ids.is_empty()).then_some((head, ids))
+}
+
 /// The commits on which something was verified that still counts.
 pub fn verified_commits(status: &ProjectStatus) -> Vec<String> {
     let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);

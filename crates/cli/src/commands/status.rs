@@ -32,7 +32,7 @@ use crate::engine::{DeliverableCost, average, cost_by_deliverable, is_old_plan, 
 use crate::environment::Environment;
 use crate::present::{self, CostEstimate, local_time, short, status_tag};
 use crate::project_args::ProjectArgs;
-use crate::unseen_commits::{UnseenCommits, unseen_head};
+use crate::unseen_commits::{UnseenCommits, unseen_head, verified_on_older};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
@@ -78,6 +78,8 @@ struct StatusFacts {
     unseen: Option<UnseenCommits>,
     /// The user's last commit, if nothing was verified on it.
     unseen_head: Option<String>,
+    /// The user's last commit, if something was verified on it, and what was verified on earlier ones.
+    older: Option<(String, Vec<String>)>,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -145,6 +147,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
     let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));
     let unseen_head = quiet.and_then(|status| unseen_head(project, status));
+    let older = quiet.and_then(|status| verified_on_older(project, status));
     Ok(StatusFacts {
         status,
         disowned,
@@ -164,6 +167,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         estimate,
         unseen,
         unseen_head,
+        older,
     })
 }
 
@@ -222,6 +226,13 @@ fn as_text(facts: &StatusFacts) -> String {
                     short(head)
                 )),
                 (None, None) => {}
+            }
+            if let Some((head, ids)) = &facts.older {
+                text.push_str(&format!(
+                    "Verified on an earlier commit than your last one, {}: {}; the next `autonoe run` checks it again\n",
+                    short(head),
+                    one_line(&ids.join(", "))
+                ));
             }
             for id in &facts.disowned {
                 text.push_str(&format!(
@@ -409,6 +420,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "verified_elsewhere": facts.disowned,
         "unseen_commits": facts.unseen,
         "unseen_head": facts.unseen_head,
+        "verified_on_older_commit": facts.older.as_ref().map(|(_, ids)| ids),
         "failing_checks": facts.book.failing,
         "changed_checks": facts.book.changed, "new_checks": facts.new_checks,
     })

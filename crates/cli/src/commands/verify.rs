@@ -62,8 +62,9 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         let mut book = CheckRegistry::load(&project)?;
         let checks = project_checks(&project, &mut book)?;
         for evidence in &evidence {
-            let mut notes = notes(&project, status.as_ref(), evidence);
-            let mut outdated = changes_concerning(&book, &evidence.deliverable);
+            let mut notes = notes(&project, evidence);
+            let mut outdated = why_void(status.as_ref(), &evidence.deliverable);
+            outdated.extend(changes_concerning(&book, &evidence.deliverable));
             outdated.extend(evidence.new_checks(&checks));
             let reproduction = match reproduce(&project, &checkouts, evidence).await {
                 // The commit of a run in a workspace may not have landed.
@@ -104,7 +105,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
 struct Reproduced<'a> {
     evidence: &'a Evidence,
     reproduction: Reproduction,
-    /// How the user's present checks differ from those that verified it, a clause each.
+    /// Why it does not count any more, or not by the user's present checks, a clause each.
     outdated: Vec<String>,
     notes: Vec<String>,
 }
@@ -115,20 +116,24 @@ impl Reproduced<'_> {
     }
 }
 
-/// What has changed since the deliverable was verified.
-fn notes(project: &Project, status: Option<&ProjectStatus>, evidence: &Evidence) -> Vec<String> {
+/// Why a deliverable with evidence does not count as verified, a clause each.
+fn why_void(status: Option<&ProjectStatus>, deliverable: &str) -> Vec<String> {
+    let Some(item) = status.and_then(|status| status.find(deliverable)) else { return Vec::new() };
+    let found = item.finding.as_ref().map(|finding| finding.assurance);
+    match (item.status, found) {
+        (DeliverableStatus::Passed, Some(Assurance::Claimed)) => {
+            vec!["it counts only as claimed now, not as verified; see `autonoe status`".to_owned()]
+        }
+        (DeliverableStatus::Passed, _) => Vec::new(),
+        (other, _) => vec![format!("its status is {other} now, no longer passed")],
+    }
+}
+
+/// What a reader should know.
+fn notes(project: &Project, evidence: &Evidence) -> Vec<String> {
     let mut notes = Vec::new();
     if !evidence.is_ours {
         notes.push("the evidence was edited, or written elsewhere: its signature does not match".to_owned());
-    }
-    let item = status.and_then(|status| status.find(&evidence.deliverable));
-    if let Some(item) = item.filter(|item| item.status != DeliverableStatus::Passed) {
-        notes.push(format!("its status is {} now, no longer passed", item.status));
-    }
-    let found = item.and_then(|item| item.finding.as_ref()).map(|finding| finding.assurance);
-    if let (Some(DeliverableStatus::Passed), Some(Assurance::Claimed)) = (item.map(|item| item.status), found)
-    {
-        notes.push("it counts only as claimed now, not as verified; see `autonoe status`".to_owned());
     }
     if let Some(unchecked) = evidence.unchecked() {
         notes.push(unchecked.to_string());
