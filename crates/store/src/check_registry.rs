@@ -64,6 +64,28 @@ pub struct CheckRegistry {
     /// Protected files that differ from their accepted version, until the user decides.
     #[serde(default)]
     pub disputes: BTreeMap<ProtectedPath, Dispute>,
+    /// What was not committed in the user's checkout when agents last worked there; `None` if they never did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<InPlaceFiles>,
+}
+
+/// Files with uncommitted changes, with hashes of their content.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InPlaceFiles {
+    /// The user's, when the last run began.
+    pub before: BTreeMap<String, String>,
+    /// The agents', when it ended; `None` if it did not end by itself.
+    pub left: Option<BTreeMap<String, String>>,
+}
+
+impl InPlaceFiles {
+    /// Whether the user has changed a file, now with this hash: not if it is as agents left it, or may have left it.
+    pub fn is_users(&self, file: &str, hash: &str) -> bool {
+        match &self.left {
+            Some(left) => left.get(file).is_none_or(|left| left != hash),
+            None => self.before.get(file).is_some_and(|before| before == hash),
+        }
+    }
 }
 
 /// The deliverable that a check of SPEC.md was assigned to.
@@ -162,6 +184,7 @@ impl Default for CheckRegistry {
             builders_globs: BTreeSet::new(),
             builders_files: BTreeSet::new(),
             disputes: BTreeMap::new(),
+            in_place: None,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Agents can write the project's repository, so none of its settings, hooks and filters are used, and no object that the commit does not
 //! reach ([`crate::commit_objects`]). Git runs in rooms only. Where there is no repository, the files are copied, and that is reported.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use autonoe_git::GitRoom;
 use autonoe_sandbox::{
     Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SandboxLayer, SessionSandbox,
 };
+use autonoe_store::{CheckRegistry, InPlaceFiles};
 use tempfile::TempDir;
 
 use crate::blocking::blocking;
@@ -25,11 +26,12 @@ use crate::commit_objects::{CommitObjects, Transfer, untrustworthy};
 use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::history::History;
+use crate::left_changed::CheckoutBefore;
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::{ChangedFiles, Protector};
-use crate::runner_files::runner_files_in;
+use crate::runner_files::{make_targets, runner_files_in};
 use crate::startup_places::{make_startup_places, startup_places};
-use crate::uncommitted::{changed_files, uncommitted};
+use crate::uncommitted::uncommitted;
 
 /// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
 const FILL: &str = r#"cd "$1" || exit
@@ -167,6 +169,15 @@ impl Checkout {
             Content::Commit(objects) => objects.runner_files.clone(),
             Content::Files(_) => BTreeSet::new(),
         }
+    }
+
+    /// These, and what is in the way of the user's checks that have something made.
+    pub(crate) fn decisive_files(&self, registry: &CheckRegistry) -> BTreeSet<String> {
+        let mut files = self.runner_files();
+        if let Content::Commit(objects) = &self.content {
+            files.extend(objects.entries.intersection(&make_targets(registry.written.values())).cloned());
+        }
+        files
     }
 
     /// Those that commands of checks made.
@@ -423,12 +434,23 @@ impl CheckoutFactory {
         listed
     }
 
-    /// Files where agents work of which the last commit has another version.
-    pub(crate) async fn changed_files(&self) -> Result<BTreeSet<String>, Fault> {
+    /// The user's checkout as it is now.
+    pub(crate) async fn before(&self, known: Option<&InPlaceFiles>) -> Result<CheckoutBefore, Fault> {
         let room = self.repository_room()?;
-        let listed = changed_files(&room, &self.root).await;
+        let before = CheckoutBefore::of(&room, &self.root, known).await;
         room.close().await;
-        listed
+        before
+    }
+
+    /// Files of the user's checkout that were changed since then, and not committed, with hashes.
+    pub(crate) async fn left_changed(
+        &self,
+        before: &CheckoutBefore,
+    ) -> Result<BTreeMap<String, String>, Fault> {
+        let room = self.repository_room()?;
+        let changed = before.left_changed(&room, &self.root).await;
+        room.close().await;
+        changed
     }
 
     /// A room that can read the repository where agents work.

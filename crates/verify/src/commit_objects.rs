@@ -16,7 +16,7 @@ use autonoe_git::{GitRoom, Skeleton, pipe};
 use crate::commit_source::CommitSource;
 use crate::history::{History, StoredHistory};
 use crate::no_commit::{NoCommit, QueryError};
-use crate::runner_files::is_runner_file;
+use crate::runner_files::runner_files_of;
 
 /// Lists what the commit `$3` of the repository `$1` reaches, in files of the directory `$2`. The other arguments are commits whose objects we
 /// have: what the first of them that is an ancestor reaches is not listed. Prints the commit, that ancestor or `-`, and the hash format.
@@ -78,6 +78,8 @@ pub(crate) struct CommitObjects {
     shallow: Option<String>,
     /// Files of the project that test runners read by themselves.
     pub(crate) runner_files: BTreeSet<String>,
+    /// Names at the top of the project.
+    pub(crate) entries: BTreeSet<String>,
 }
 
 impl CommitObjects {
@@ -164,6 +166,7 @@ impl Transfer<'_> {
         let empty = self.target.with_extension("empty");
         write_empty(&empty, &listed.hidden).map_err(|error| broken(&error))?;
         objects.push(empty);
+        let paths = self.paths()?;
         Ok(CommitObjects {
             commit: listed.commit,
             tree,
@@ -171,7 +174,8 @@ impl Transfer<'_> {
             objects,
             refs: listed.tags,
             shallow: listed.shallow,
-            runner_files: self.runner_files()?,
+            runner_files: runner_files_of(&paths),
+            entries: paths.iter().filter_map(|path| path.split('/').next()).map(str::to_owned).collect(),
         })
     }
 
@@ -272,10 +276,11 @@ impl Transfer<'_> {
         inside.is_some_and(|inside| inside == "SPEC.md" || inside.starts_with(".autonoe/"))
     }
 
-    fn runner_files(&self) -> Result<BTreeSet<String>, Fault> {
+    /// The paths of the project's files in the commit.
+    fn paths(&self) -> Result<BTreeSet<String>, Fault> {
         let inside =
             |(_, path): (String, String)| path.strip_prefix(self.source.part.as_str()).map(str::to_owned);
-        Ok(self.tree()?.into_iter().filter_map(inside).filter(|path| is_runner_file(path)).collect())
+        Ok(self.tree()?.into_iter().filter_map(inside).collect())
     }
 
     /// Hashes and paths of the files of the commit.

@@ -1,7 +1,7 @@
 //! ProjectExaminer: runs the checks of a project's deliverables on clean checkouts and updates the check
 //! registry.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -18,8 +18,8 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{
-    CheckBaseline, CheckRegistry, CheckState, Project, ProtectedPath, SqliteJournal, StatusStore,
-    read_evidence, write_evidence,
+    CheckBaseline, CheckRegistry, CheckState, InPlaceFiles, Project, ProtectedPath, SqliteJournal,
+    StatusStore, read_evidence, write_evidence,
 };
 
 use crate::blocking::blocking;
@@ -35,6 +35,7 @@ use crate::evidence::{
     Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, disown_foreign_findings,
     disown_outdated_findings, truncated, unchecked, versions,
 };
+use crate::left_changed::CheckoutBefore;
 use crate::no_commit::NoCommit;
 use crate::oracles::{self, ChangedFiles, Protector};
 use crate::protect_pattern::find_pattern_problem;
@@ -64,8 +65,8 @@ pub struct ProjectExaminer {
     pub project_failures: Mutex<Vec<String>>,
     /// Last commit when the run started.
     pub base: Mutex<Option<String>>,
-    /// Files in the user's checkout that had uncommitted changes when the run started; not used in a workspace.
-    pub changed_before: OnceLock<BTreeSet<String>>,
+    /// The user's checkout when the run started; not used in a workspace.
+    pub checkout_before: OnceLock<CheckoutBefore>,
     /// Serializes checkouts.
     pub working: tokio::sync::Mutex<()>,
 }
@@ -197,7 +198,9 @@ impl ProjectExaminer {
         }
         let now = self.clock.now();
         let checkout = self.checkouts.check_out(None).await?;
-        registry.runner_files.get_or_insert_with(|| checkout.runner_files());
+        if registry.runner_files.is_none() {
+            registry.runner_files = Some(checkout.decisive_files(registry));
+        }
         let committed = checkout.files().await?;
         let mut missing = Vec::new();
         for check in &new {
@@ -331,7 +334,7 @@ impl ProjectExaminer {
             return Err(Fault::permanent(FaultLayer::Config, "no_commit", message)
                 .hint("Look at the repository with `git status` and `git log`."));
         }
-        let unseen = self.unseen_changes(&status).await?;
+        let unseen = self.unseen_changes(&status, &mut registry).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = checks_of(&checks, &deliverable.id);
@@ -383,18 +386,23 @@ impl ProjectExaminer {
 
     /// A sentence about files of the user's checkout that no check has seen as they are left, when everything has passed; `None` if there are
     /// none. In a workspace, only what is committed comes home.
-    async fn unseen_changes(&self, status: &ProjectStatus) -> Result<Option<String>, Fault> {
+    async fn unseen_changes(
+        &self,
+        status: &ProjectStatus,
+        registry: &mut CheckRegistry,
+    ) -> Result<Option<String>, Fault> {
         let is_finished = status.active().all(|item| item.status != DeliverableStatus::Pending);
-        let Some(before) = self.changed_before.get().filter(|_| is_finished) else {
+        let Some(before) = self.checkout_before.get().filter(|_| is_finished) else {
             return Ok(None);
         };
-        let now = self.checkouts.changed_files().await?;
-        let unseen: Vec<&str> = now.difference(before).map(String::as_str).collect();
+        let left = self.checkouts.left_changed(before).await?;
+        let unseen: Vec<String> = left.keys().cloned().collect();
+        registry.in_place = Some(InPlaceFiles { left: Some(left), ..before.in_place() });
         if unseen.is_empty() {
             return Ok(None);
         }
         let message = format!(
-            "Changed without a commit during the run, so what is there now was not checked and counts as claimed: {}.",
+            "Changed by agents without a commit, so what is there now was not checked and counts as claimed: {}.",
             unseen.join(", ")
         );
         self.emit(RunEvent::Notice { message: message.clone() }).await?;
@@ -483,7 +491,7 @@ fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String
         |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
     let made = checkout.generated_runner_files().into_iter().filter(is_new);
     let made = made.map(|file| format!("{file} (made by a check's command)"));
-    checkout.runner_files().into_iter().filter(is_new).chain(made).collect()
+    checkout.decisive_files(registry).into_iter().filter(is_new).chain(made).collect()
 }
 
 /// Remembers which checks of the user's failed when they last ran.
@@ -529,9 +537,12 @@ impl Examiner for ProjectExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         let _working = self.working.lock().await;
         let mut registry = CheckRegistry::load(&self.project)?;
-        if self.checkouts.hub.is_none() && self.changed_before.get().is_none() {
+        if self.checkouts.hub.is_none() && self.checkout_before.get().is_none() {
             // Set by nobody else meanwhile.
-            let _ = self.changed_before.set(self.checkouts.changed_files().await?);
+            let before = self.checkouts.before(registry.in_place.as_ref()).await?;
+            registry.in_place = Some(before.in_place());
+            registry.save(&self.project)?;
+            let _ = self.checkout_before.set(before);
         }
         self.record_changed_checks(&mut registry).await?;
         self.record_disputes(&mut registry, None).await?;

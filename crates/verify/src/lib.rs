@@ -19,6 +19,7 @@ mod evidence;
 mod examiner;
 mod head;
 mod history;
+mod left_changed;
 mod no_commit;
 mod object_lookup;
 mod oracles;
@@ -49,6 +50,7 @@ pub use evidence::{
 };
 pub use examiner::{EventListener, ProjectExaminer};
 pub use head::last_commit;
+pub use left_changed::CheckoutBefore;
 pub use no_commit::NoCommit;
 pub use oracles::protected_among;
 pub use other_project::why_other_project;

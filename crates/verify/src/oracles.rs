@@ -57,8 +57,12 @@ fn search(
     // Skips directories that no glob can match, since a project may be large.
     let prefixes: Vec<PathBuf> =
         patterns.iter().map(|pattern| top.join(pattern.literal_prefix().collect::<PathBuf>())).collect();
-    let may_contain =
-        move |path: &Path| prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix));
+    let shadows = glob_set(patterns).map_err(|error| wrong_pattern(&error.into()))?;
+    let of_top = top.to_owned();
+    let may_contain = move |path: &Path| {
+        prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix))
+            || path.strip_prefix(&of_top).is_ok_and(|path| shadows.is_match(path))
+    };
     let ours = [root.join(".git"), root.join(".autonoe"), top.join(".git")];
     let walk = WalkBuilder::new(top)
         .standard_filters(false)
@@ -119,13 +123,21 @@ fn wrong_pattern(problem: &PatternProblem) -> Fault {
 
 fn glob_set(patterns: &[ProtectPattern]) -> Result<GlobSet, globset::Error> {
     let mut set = GlobSetBuilder::new();
-    for ProtectPattern { glob, .. } in patterns {
-        // A directory includes everything in it.
-        for glob in [glob.clone(), format!("{glob}/**")] {
+    for pattern in patterns {
+        let glob = &pattern.glob;
+        // A directory includes everything in it, and what would be loaded in its place.
+        for glob in [glob.clone(), format!("{glob}/**")].into_iter().chain(pattern.shadows()) {
             set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
         }
     }
     set.build()
+}
+
+/// Whether a file is only what would be loaded in place of what a glob matches.
+fn is_shadow(glob: &str, file: &ProtectedPath) -> bool {
+    let shadows = ProtectPattern::parse(glob).map(|pattern| pattern.shadows()).unwrap_or_default();
+    let file = file.to_string();
+    shadows.iter().any(|shadow| file.trim_start_matches("../") == shadow.as_str())
 }
 
 /// Whose check protects files.
@@ -181,7 +193,7 @@ pub(crate) fn freeze(
             registry.builders_globs.insert(glob.clone());
         }
         let files = matching(root, [&glob], cancel)?;
-        if files.is_empty() {
+        if files.iter().all(|file| is_shadow(&glob, file)) {
             registry.globs.remove(&glob);
             registry.builders_globs.remove(&glob);
             missing.push(glob.clone());

@@ -6,6 +6,8 @@ use autonoe_core::check::Check;
 use autonoe_sandbox::Repository;
 use autonoe_store::ProtectedPath;
 
+use crate::runner_files::CODE;
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProtectPattern {
     /// The number of directories above the project's where it begins.
@@ -67,6 +69,18 @@ impl ProtectPattern {
         let path = names.join("/");
         let is_there = is_closed && !path.is_empty();
         is_there.then(|| ProtectedPath::new(format!("{}{path}", "../".repeat(self.up))))
+    }
+
+    /// Files that interpreters load in place of the directory: Python takes `tests.py` for the package `tests`, Node.js `tests.js`.
+    pub(crate) fn shadows(&self) -> Vec<String> {
+        let names: Vec<&str> = self.literal_prefix().collect();
+        let is_directory = names.len() < self.glob.split('/').count()
+            || names.last().is_some_and(|name| TEST_DIRECTORIES.contains(name));
+        if names.is_empty() || !is_directory {
+            return Vec::new();
+        }
+        let directory = names.join("/");
+        CODE.iter().chain(&[".pyc"]).map(|ending| format!("{directory}{ending}")).collect()
     }
 }
 

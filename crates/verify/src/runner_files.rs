@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use autonoe_core::check::Check;
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
@@ -139,7 +140,7 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
 }
 
 /// Endings of files that interpreters load by a name without it.
-const CODE: [&str; 18] = [
+pub(crate) const CODE: [&str; 18] = [
     ".bash", ".cjs", ".js", ".jsx", ".lua", ".mjs", ".mts", ".php", ".pl", ".pm", ".py", ".pyd", ".rb",
     ".sh", ".so", ".ts", ".tsx", ".zsh",
 ];
@@ -150,8 +151,12 @@ pub(crate) fn is_code(path: &str) -> bool {
 }
 
 /// Programs that package scripts start by their names: npm looks for them in the project first.
-const PROGRAMS: [&str; 12] =
-    ["bash", "bun", "cargo", "deno", "env", "make", "node", "npm", "npx", "python", "python3", "sh"];
+const PROGRAMS: [&str; 44] = [
+    "awk", "bash", "bun", "cargo", "cat", "cmp", "cp", "cut", "deno", "diff", "echo", "env", "expr", "false",
+    "find", "git", "go", "grep", "head", "jq", "ls", "make", "mkdir", "mv", "node", "npm", "npx", "perl",
+    "php", "printf", "pytest", "python", "python3", "rm", "ruby", "sed", "sh", "sort", "tail", "test",
+    "timeout", "tr", "true", "wc",
+];
 
 fn shadows_a_program(path: &str) -> bool {
     path.rsplit_once("node_modules/.bin/").is_some_and(|(_, name)| PROGRAMS.contains(&name))
@@ -195,6 +200,33 @@ pub(crate) fn runner_files_in(root: &Path, cancel: &CancellationToken) -> BTreeS
         .collect()
 }
 
+/// Those among the files of a commit. Python imports a module in place of a directory beside it that is not a regular package.
+pub(crate) fn runner_files_of(paths: &BTreeSet<String>) -> BTreeSet<String> {
+    let is_in = |directory: &str| {
+        let below = format!("{directory}/");
+        paths.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
+    };
+    let shadows_a_directory = |path: &str| {
+        let module = path.strip_suffix(".py");
+        module.is_some_and(|module| is_in(module) && !paths.contains(&format!("{module}/__init__.py")))
+    };
+    paths.iter().filter(|path| is_runner_file(path) || shadows_a_directory(path)).cloned().collect()
+}
+
+/// What checks have `make` make: it does nothing if a file of that name is there.
+pub(crate) fn make_targets<'a>(checks: impl IntoIterator<Item = &'a Check>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let commands = checks.into_iter().flat_map(|check| check.setup.iter().chain([&check.command]));
+    for part in commands.flat_map(|command| command.split([';', '&', '|', '\n', '(', ')'])) {
+        let mut words = part.split_whitespace().skip_while(|word| word.rsplit('/').next() != Some("make"));
+        if words.next().is_some() {
+            let targets = words.filter(|word| !word.starts_with('-') && !word.contains(['=', '/', '<', '>']));
+            found.extend(targets.map(|word| word.trim_matches(['"', '\'']).to_owned()));
+        }
+    }
+    found
+}
+
 /// Whether Python would import it in place of a module of its own.
 fn shadows_python(path: &str) -> bool {
     let is_module = [".py", ".so", ".pyd"].iter().any(|ending| path.ends_with(ending));
@@ -207,7 +239,21 @@ fn shadows_python(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_runner_file;
+    use autonoe_core::check::{Check, CheckOrigin};
+
+    use super::{is_runner_file, make_targets, runner_files_of};
+
+    #[test]
+    fn modules_in_place_of_directories_and_targets_of_make_are_known() {
+        let paths = ["app.py", "app/tests/test_a.py", "lib.py", "lib/__init__.py", "lib/a.py", "x.py"];
+        let paths = paths.map(str::to_owned).into_iter().collect();
+        assert_eq!(runner_files_of(&paths).into_iter().collect::<Vec<_>>(), ["app.py"]);
+        let check = Check {
+            setup: vec!["/usr/bin/make -j4 deps V=1".to_owned()],
+            ..Check::of_command("cd a && make 'test' lint; makeup x", CheckOrigin::User)
+        };
+        assert_eq!(make_targets([&check]).into_iter().collect::<Vec<_>>(), ["deps", "lint", "test"]);
+    }
 
     #[test]
     fn files_that_runners_read_by_themselves_are_known() {

@@ -1,6 +1,5 @@
 //! Files that are not committed, and so not checked.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
@@ -32,21 +31,4 @@ pub(crate) async fn uncommitted(room: &GitRoom, root: &Path) -> Result<Vec<Strin
     let names = listed.stdout.lines().filter_map(|line| line.get(3..));
     let names = names.filter(|name| !name.starts_with(".autonoe/"));
     Ok(names.take(MAX_LISTED).map(str::to_owned).collect())
-}
-
-/// Lists the files of the working tree `$1` of which its last commit has another version. A new index `$2` is used: in the repository's own,
-/// and by its settings, files can be marked so that git does not look at them.
-const CHANGED: &str = r#"exec 2> /dev/null
-cd "$1" || exit
-export GIT_INDEX_FILE="$2"
-git read-tree HEAD || exit
-git -c core.trustctime=true -c core.checkStat=default update-index -q --really-refresh > "$2.unmerged"
-exec git diff-files --name-only --ignore-submodules"#;
-
-/// Files where agents work of which the last commit has another version, without Autonoe's own. `room` can read the repository around `root`.
-pub(crate) async fn changed_files(room: &GitRoom, root: &Path) -> Result<BTreeSet<String>, Fault> {
-    let listed = room.run(CHANGED, [root, &room.work().join("index")]).await?;
-    let is_own =
-        |name: &&str| name.split('/').any(|part| part == ".autonoe") || name.ends_with(".autonoe-note.md");
-    Ok(listed.stdout.lines().filter(|name| !is_own(name)).map(str::to_owned).collect())
 }

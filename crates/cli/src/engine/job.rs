@@ -362,7 +362,7 @@ impl PlanContext<'_> {
             is_strict,
             project_failures: Default::default(),
             base: std::sync::Mutex::new(base),
-            changed_before: Default::default(),
+            checkout_before: Default::default(),
             working: Default::default(),
         })
     }

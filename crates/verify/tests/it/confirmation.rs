@@ -1,6 +1,7 @@
 //! The last look: everything that passed is checked once more before a run believes that it is done.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use autonoe_core::check::{Assurance, Finding};
 use autonoe_core::deliverable::DeliverableStatus;
@@ -86,6 +87,96 @@ async fn a_checkout_that_is_left_changed_makes_what_was_verified_claimed() {
     fixture.write("lib.sh", "");
     examiner.confirm().await.unwrap();
     assert_eq!(assurance().await, Assurance::Verified, "what the user had changed before does not matter");
+
+    // So can its settings and attributes.
+    const UTF_16: &[u8] = b"\xff\xfee\0c\0h\0o\0\n\0";
+    const ENCODED: &str = "lib.sh working-tree-encoding=UTF-16\n";
+    let cheats: [(&[u8], &[&str], Option<&str>); 5] = [
+        (b"echo\n", &["core.fileMode", "false"], None),
+        (b"echo\r\n", &["core.autocrlf", "true"], None),
+        (b"broken\n", &["core.worktree", "../wt"], None),
+        (UTF_16, &["core.bare", "false"], Some(".git/info/attributes")),
+        (UTF_16, &["core.bare", "false"], Some(".gitattributes")),
+    ];
+    let settings = fs::read(fixture.path(".git/config")).unwrap();
+    let set_mode = |mode: u32| {
+        fs::set_permissions(fixture.path("lib.sh"), fs::Permissions::from_mode(mode)).unwrap();
+    };
+    for mark in ["--no-assume-unchanged", "--no-skip-worktree"] {
+        fixture.git(&["update-index", mark, "lib.sh"]);
+    }
+    fixture.write("lib.sh", "echo\n");
+    fixture.git(&["commit", "-q", "-m", "more", "lib.sh"]);
+    fixture.git(&["worktree", "prune"]);
+    fixture.git(&["checkout-index", "--all", "--prefix=wt/"]);
+    for (content, setting, attributes) in cheats {
+        examiner.confirm().await.unwrap();
+        assert_eq!(assurance().await, Assurance::Verified, "{setting:?}");
+        fs::write(fixture.path("lib.sh"), content).unwrap();
+        fixture.git(&[&["config"], setting].concat());
+        attributes.iter().for_each(|file| fixture.write(file, ENCODED));
+        set_mode(if setting[0] == "core.fileMode" { 0o755 } else { 0o644 });
+        examiner.confirm().await.unwrap();
+        assert_eq!(assurance().await, Assurance::Claimed, "{setting:?} {attributes:?}");
+        fs::write(fixture.path(".git/config"), &settings).unwrap();
+        attributes.iter().for_each(|file| fs::remove_file(fixture.path(file)).unwrap());
+        set_mode(0o644);
+        fixture.write("lib.sh", "echo\n");
+    }
+}
+
+#[tokio::test]
+async fn what_agents_left_changed_is_not_the_users_in_a_later_run() {
+    let fixture = VerifyFixture::new(SPEC);
+    fixture.commit(&[("users.txt", "1\n"), ("lib.sh", "")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    for id in ["A", "B"] {
+        examiner.claim(id).await;
+    }
+    fixture.write("lib.sh", "broken\n");
+    // The process was killed, then a run ended by itself.
+    for (run, users) in [("killed", "1\n"), ("resumed", "1\n"), ("later", "2\n")] {
+        fixture.write("users.txt", users);
+        let examiner = fixture.prepared().await;
+        examiner.confirm().await.unwrap();
+        let assurance = examiner.deliverable("A").await.finding.unwrap().assurance;
+        assert_eq!(assurance, Assurance::Claimed, "{run}");
+        let events = examiner.events();
+        let said = events.iter().find_map(|event| match event {
+            RunEvent::Notice { message } => message.rsplit_once(": "),
+            _ => None,
+        });
+        assert_eq!(said.map(|(_, files)| files), Some("lib.sh."), "{run}");
+    }
+    fixture.git(&["commit", "-q", "-m", "mine", "lib.sh"]);
+    let examiner = fixture.prepared().await;
+    examiner.confirm().await.unwrap();
+    assert_eq!(examiner.deliverable("A").await.finding.unwrap().assurance, Assurance::Verified);
+}
+
+#[tokio::test]
+async fn conversions_of_a_checkout_are_no_changes() {
+    let fixture = VerifyFixture::new(SPEC);
+    let attributes = "dos.txt text eol=crlf\nversion.txt ident\n";
+    fixture.commit(&[(".gitattributes", attributes), ("dos.txt", "a\n"), ("version.txt", "$Id$\n")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    for id in ["A", "B"] {
+        examiner.claim(id).await;
+    }
+    for name in ["dos.txt", "version.txt"] {
+        fs::remove_file(fixture.path(name)).unwrap();
+    }
+    fixture.git(&["checkout", "-q", "--", "dos.txt", "version.txt"]);
+    assert_eq!(fs::read(fixture.path("dos.txt")).unwrap(), b"a\r\n");
+    let assurance = async || examiner.deliverable("A").await.finding.unwrap().assurance;
+    examiner.confirm().await.unwrap();
+    assert_eq!(assurance().await, Assurance::Verified);
+    // Git takes whatever is between the dollars for its own.
+    fixture.write("version.txt", "$Id: echo broken $\n");
+    examiner.confirm().await.unwrap();
+    assert_eq!(assurance().await, Assurance::Claimed);
 }
 
 #[tokio::test]

@@ -163,7 +163,7 @@ impl VerifyFixture {
             is_strict: false,
             project_failures: Mutex::default(),
             base: Mutex::default(),
-            changed_before: Default::default(),
+            checkout_before: Default::default(),
             working: Default::default(),
         };
         change(&mut examiner);

@@ -41,6 +41,22 @@ async fn deleted_and_added_files_are_put_right() {
 }
 
 #[tokio::test]
+async fn what_would_be_loaded_in_place_of_the_tests_is_removed() {
+    // As Python takes `tests.py` for a package without `__init__.py`.
+    let spec = TESTED.replace("sh tests/add.sh", "[ -f tests.py ] && sh tests.py || sh tests/add.sh");
+    let fixture = VerifyFixture::with_files(&spec, &[("tests/add.sh", TEST)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("tests.py", WEAK)]);
+    examiner.assert_claim("A", Assurance::Failed, &["tests.py"]).await;
+
+    // The user's own is as good as the tests.
+    let fixture = VerifyFixture::with_files(&spec, &[("tests/add.sh", TEST), ("tests.py", TEST)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
 async fn links_in_place_of_tests_are_replaced_and_not_followed() {
     let fixture = VerifyFixture::tested();
     let examiner = fixture.prepared().await;
