@@ -11,6 +11,7 @@ use autonoe_policy::is_command_variable;
 use autonoe_sandbox::Toolchain;
 use autonoe_store::{CrashPoint, CrashPointError, Project, UserConfig, check_path};
 use autonoe_telemetry::TelemetrySettings;
+use autonoe_workspace::is_settings_variable;
 
 use crate::passed_names::{passed_names, remember_passed_names};
 use crate::project_args::ProjectArgs;
@@ -242,9 +243,12 @@ impl Environment {
         named.chain(moved).chain(["/etc/gitconfig".to_owned()]).map(PathBuf::from).collect()
     }
 
-    /// The values of variables that name a command, or a file that a shell runs when it starts, and the user's settings, which may too.
+    /// The values of variables that name a command, a file that a shell runs when it starts, or a place of settings, and the user's settings,
+    /// which may too.
     pub fn command_variables(&self) -> Vec<String> {
-        let is_one = |name: &str| is_command_variable(name) || STARTUP_VARIABLES.contains(&name);
+        let is_one = |name: &str| {
+            is_command_variable(name) || STARTUP_VARIABLES.contains(&name) || is_settings_variable(name)
+        };
         let named = std::env::vars().filter(|(name, _)| is_one(name)).map(|(_, value)| value);
         // Autonoe itself runs what its settings name.
         let settings = self.config_home.as_ref().map(|directory| directory.join("config.toml"));

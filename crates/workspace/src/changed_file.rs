@@ -6,6 +6,8 @@ pub(crate) struct ChangedFile {
     pub(crate) mode: String,
     pub(crate) hash: String,
     pub(crate) path: String,
+    /// Whether the old commit does not have it.
+    pub(crate) is_addition: bool,
 }
 
 impl ChangedFile {
@@ -15,8 +17,9 @@ impl ChangedFile {
         let next = || {
             let entry = fields.next()?;
             let mut words = entry.split(' ').map(str::to_owned);
-            let (mode, hash) = (words.nth(1)?, words.nth(1)?);
-            Some(Self { mode, hash, path: fields.next()? })
+            let is_addition = words.next()? == ":000000";
+            let (mode, hash) = (words.next()?, words.nth(1)?);
+            Some(Self { mode, hash, path: fields.next()?, is_addition })
         };
         std::iter::from_fn(next).collect()
     }
@@ -27,7 +30,7 @@ impl ChangedFile {
 
     /// For `git update-index --index-info`.
     pub(crate) fn as_index_line(&self) -> String {
-        let Self { mode, hash, path } = self;
+        let Self { mode, hash, path, .. } = self;
         format!("{} {hash}\t{path}\0", if self.is_deletion() { "0" } else { mode })
     }
 }

@@ -187,6 +187,33 @@ pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_between).filter(|word| !word.is_empty())
 }
 
+/// Whether programs read their settings or code from where a variable leads.
+pub fn is_settings_variable(name: &str) -> bool {
+    const ENDS: [&str; 17] = [
+        "HOME", "DOTDIR", "PREFIX", "INIT", "LIB", "OPT", "OPTS", "OPTIONS", "STARTUP", "ENV", "RC", "BASE",
+        "PROFILE", "PRELOAD", "ASKPASS", "_EDITOR", "_PAGER",
+    ];
+    const PARTS: [&str; 6] = ["CONFIG", "SETTINGS", "PLUGIN", "HOOK", "TEMPLATE", "GIT_"];
+    ENDS.iter().any(|end| name.ends_with(end)) || PARTS.iter().any(|part| name.contains(part))
+}
+
+/// The words in the values of such variables that a script sets.
+pub(crate) fn settings_places(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for part in text.split(['\n', ';', '&']) {
+        let Some((before, value)) = part.split_once('=') else { continue };
+        let name = before.split_whitespace().next_back().unwrap_or_default();
+        let is_name = name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+        if !is_name || !is_settings_variable(name) {
+            continue;
+        }
+        let here = ["$PWD/", "${PWD}/", "$(pwd)/", "`pwd`/", "$(git rev-parse --show-toplevel)/"];
+        let value = here.iter().fold(value.replace('@', ""), |value, here| value.replace(here, "./"));
+        found.extend(words(&value).map(str::to_owned));
+    }
+    found
+}
+
 /// The names in a path, without `.`, `..` at its beginning, and the root.
 pub(crate) fn plain(path: &str) -> String {
     let mut parts = Vec::new();
@@ -212,7 +239,7 @@ fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_runner_file, mentioned, module_files, runner_files, sourced_files};
+    use super::{is_runner_file, mentioned, module_files, runner_files, settings_places, sourced_files};
 
     #[test]
     fn sourced_files_are_found_behind_variables_and_substitutions() {
@@ -280,6 +307,20 @@ mod tests {
             assert!(module_files(text).iter().any(|found| found == file), "{text}");
         }
         assert!(module_files("python3 tools/import.py import x").is_empty());
+    }
+
+    #[test]
+    fn places_of_settings_are_found_in_what_a_script_sets() {
+        for (text, place) in [
+            ("export XDG_CONFIG_HOME=$PWD/.cfg", "./.cfg"),
+            ("export HOME=\"$(pwd)/h\"", "./h"),
+            ("ZDOTDIR=./z; export ZDOTDIR", "./z"),
+            ("export LUA_INIT=@tools/init", "tools/init"),
+            ("export PERL5LIB=${PWD}/perl:/usr/lib/perl", "./perl"),
+        ] {
+            assert!(settings_places(text).iter().any(|found| found == place), "{text}");
+        }
+        assert!(settings_places("export DATA_DIR=$PWD/data SOURCE=src").is_empty());
     }
 
     #[test]

@@ -47,7 +47,7 @@ old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
 git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
 /// Updates index and working tree. Settings about how files are written are taken from the user's repository. Not even ignored files
-/// are overwritten.
+/// are overwritten. Prints the names of files that are not as the index says.
 const UPDATE: &str = r#"for key in core.fileMode core.ignoreCase core.symlinks core.autocrlf core.eol core.precomposeUnicode; do
     value=$(git -C "$1" config --get "$key") && git config --file "$2/config" "$key" "$value"
 done
@@ -58,7 +58,15 @@ export GIT_COMMITTER_NAME=autonoe GIT_COMMITTER_EMAIL=autonoe@localhost
 old=$4
 [ "$old" ] || old=$(git commit-tree -m nothing "$(git hash-object -w -t tree /dev/null)") || exit
 echo "$old" > "$2/HEAD"
-git checkout --quiet --no-overwrite-ignore --detach "$5""#;
+git checkout --quiet --no-overwrite-ignore --detach "$5" || exit
+git update-index -q --refresh > /dev/null
+git diff-files -z --name-only"#;
+
+/// Restores the files that the file `$6` lists to the commit before; with the option `$7`, their entries in the index too.
+const RESTORE: &str = r#"cd "$1" || exit 3
+export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3" GIT_LITERAL_PATHSPECS=1
+old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
+exec git restore --source="$old" $7 --worktree --pathspec-from-file="$6" --pathspec-file-nul"#;
 
 /// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
 /// name is tried. Prints the name.
@@ -200,6 +208,9 @@ impl Hub {
             attempt.fast_forward(&record.branch).await
         };
         let finished = finishing.await;
+        if let Err(LandingError::Refused(_)) = finished {
+            attempt.restore_missing().await?;
+        }
         let own_index = attempt.index.clone();
         attempt.room.close().await;
         match finished {
@@ -421,8 +432,49 @@ impl<'a> LandingAttempt<'a> {
             lock.abort().await;
             return Err(LandingRefusal::Files(describe(&updated)).into());
         }
+        let changed = self.changed_files().await?;
+        if let Some(unwritten) = self.unwritten(&changed, &updated.stdout) {
+            // None of these files had changes of the user's.
+            self.restore_files(changed.iter(), "--staged").await?;
+            lock.abort().await;
+            return Err(LandingRefusal::Files(format!("{unwritten} cannot be written")).into());
+        }
         lock.commit().await?;
         Ok(())
+    }
+
+    /// The first file that is not as the new commit has it: git succeeds although it could not write a file. `differing` is what git says.
+    fn unwritten<'f>(&self, changed: &'f [ChangedFile], differing: &str) -> Option<&'f str> {
+        let differing: HashSet<&str> = differing.split_terminator('\0').collect();
+        let is_unwritten = |file: &&ChangedFile| {
+            let is_missing = self.from.top.join(&file.path).symlink_metadata().is_err();
+            differing.contains(file.path.as_str()) || (is_missing != file.is_deletion())
+        };
+        changed.iter().find(is_unwritten).map(|file| file.path.as_str())
+    }
+
+    /// Git removes all old files before it writes the new ones. If it was killed then, they are neither the user's nor ours to lose.
+    async fn restore_missing(&self) -> Result<(), Fault> {
+        let changed = self.changed_files().await?;
+        let is_missing = |file: &&ChangedFile| {
+            !file.is_addition && self.from.top.join(&file.path).symlink_metadata().is_err()
+        };
+        self.restore_files(changed.iter().filter(is_missing), "").await
+    }
+
+    async fn restore_files<'f>(
+        &self,
+        files: impl Iterator<Item = &'f ChangedFile>,
+        option: &str,
+    ) -> Result<(), Fault> {
+        let paths: String = files.map(|file| format!("{}\0", file.path)).collect();
+        if paths.is_empty() {
+            return Ok(());
+        }
+        let list = self.room.work().join("restored");
+        fs::write(&list, paths).map_err(|error| self.hub.unwritable(&error))?;
+        // What could not be written cannot be restored either, and is as it was.
+        self.run(RESTORE, &[&list.display().to_string(), option]).await.map(drop)
     }
 
     /// Tries again after uncommitted changes of the user that are the same in the new commit were entered in the index. Returns whether it

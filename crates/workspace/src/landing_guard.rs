@@ -33,8 +33,8 @@ const OBJECTS: &str =
 const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
 
 /// Files in `.git` that show that the user is in the middle of something.
-const IN_PROGRESS: [&str; 5] =
-    ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
+const IN_PROGRESS: [&str; 6] =
+    ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply"];
 
 /// Prints the old content of the file `$6`.
 const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4:$6" 2> /dev/null || true"#;
@@ -102,6 +102,10 @@ impl LandingAttempt<'_> {
             let by_content = match path.rsplit('/').next() {
                 Some(".gitattributes") => self.changes_a_driver(path).await?,
                 Some(".gitignore") => self.ignores_less(path).await?,
+                // Rustup's programs then are those of a directory.
+                Some("rust-toolchain" | "rust-toolchain.toml") => {
+                    self.run(CONTENT, &[path]).await?.stdout.contains("path")
+                }
                 _ => false,
             };
             let is_acting = acts_by_itself(path) || is_users_own(path) || places.contains(path, mode);

@@ -40,6 +40,7 @@ mod workspace_preparation;
 
 pub use checked_part::CheckedPart;
 pub use first_commit::Beginning;
+pub use hook_text::is_settings_variable;
 pub use hub::{Hub, ListProtected, UsersMachine};
 pub use hub_layout::{HubLayout, RunTip};
 pub use landing::{Landing, LandingConsent, LandingTarget};

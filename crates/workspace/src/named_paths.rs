@@ -14,7 +14,8 @@ use crate::hub::UsersMachine;
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
-    has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, sourced_files, words,
+    has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, settings_places,
+    sourced_files, words,
 };
 
 /// Bytes of a hook or script that are looked at, and the most hooks of a directory.
@@ -304,6 +305,10 @@ impl NamedPaths {
         if text.contains("layout") {
             self.script_directories.push("node_modules/.bin".to_owned());
         }
+        // Whatever is there acts, also what is not there yet.
+        let places = settings_places(&text).into_iter();
+        let places = places.filter(|word| word.contains('/') || top.join(word).exists());
+        self.named.extend(places.filter_map(|word| tree.relative(word)));
         let with_wildcard = words(&text).filter_map(|word| word.split_once('*'));
         let directories = with_wildcard.filter_map(|(before, _)| Some(before.rsplit_once('/')?.0));
         self.script_directories.extend(directories.map(plain).filter(|path| !path.is_empty()));

@@ -2,7 +2,9 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 59] = [
+const DIRECTORIES: [&str; 61] = [
+    ".venv",
+    "_darcs",
     ".aider",
     ".amazonq",
     ".amp",
@@ -66,7 +68,13 @@ const DIRECTORIES: [&str; 59] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 73] = [
+const FILES: [&str; 79] = [
+    ".fslckout",
+    ".neoconf.json",
+    ".octaverc",
+    ".project",
+    ".rdata",
+    "_fossil_",
     ".aider.conf.yml",
     ".autoenv",
     ".autoenv.zsh",

@@ -269,6 +269,9 @@ fn directories_that_an_envrc_puts_on_search_paths_are_known_before_they_exist() 
         ("layout node", "node_modules/.bin/git"),
         ("export PYTHONPATH=$PWD/lib", "lib/sitecustomize.py"),
         ("eval \"$(make -s env)\"", "Makefile"),
+        ("export XDG_CONFIG_HOME=$PWD/.cfg", ".cfg/git/config"),
+        ("export ZDOTDIR=\"${PWD}/z\"", "z/.zshrc"),
+        ("export NPM_CONFIG_PREFIX=$PWD/x; PATH_add $NPM_CONFIG_PREFIX/bin", "x/bin/git"),
     ] {
         let (_directory, top) = repository("", &[(".envrc", line)]);
         assert!(named_in(&top).contains(path, "100755"), "{line}: {:?}", named_in(&top));

@@ -60,6 +60,9 @@ async fn a_file_that_the_user_has_changed_since_is_kept() {
     start(&fixture).await;
     assert_eq!(fixture.read("long.txt"), "the user's");
     assert_eq!(fixture.git(&["rev-parse", "main"]), old);
+    for removed in ["missing.txt", "deleted.txt"] {
+        assert_eq!(fixture.read(removed), "x", "the user did not remove it");
+    }
 }
 
 #[tokio::test]

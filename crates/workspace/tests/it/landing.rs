@@ -292,6 +292,28 @@ async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
 }
 
 #[tokio::test]
+async fn files_that_cannot_be_written_do_not_land_in_part() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    let head = fixture.git(&["rev-parse", "HEAD"]);
+    fixture.work(&workspace, &[("a.txt", "changed\n"), ("b.txt", "new\n")]);
+    let tree = workspace.tree();
+    let blob = fixture.git_in(&tree, &["rev-parse", "HEAD:b.txt"]);
+    let entry = format!("100644,{blob},{}", "long".repeat(75));
+    fixture.git_in(&tree, &["update-index", "--add", "--cacheinfo", &entry]);
+    fixture.git_in(&tree, &["commit", "-q", "-m", "a name that no disk can have"]);
+    fixture.write("users.txt", "mine\n");
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert!(
+        matches!(&why, LandingRefusal::Files(why) if why.contains("longlong")),
+        "{why:?}"
+    );
+    assert_eq!(fixture.git(&["rev-parse", "HEAD"]), head);
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "?? users.txt");
+    assert!(!fixture.path("b.txt").exists());
+}
+
+#[tokio::test]
 async fn what_the_user_is_doing_is_not_disturbed() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
