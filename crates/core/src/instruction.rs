@@ -95,12 +95,9 @@ impl Phase {
     pub fn is_planning(self) -> bool {
         match self {
             Self::Initializer | Self::Sync => true,
-            Self::Coding
-            | Self::Verify
-            | Self::Review
-            | Self::Step
-            | Self::Inspection
-            | Self::Rewriting => false,
+            Self::Coding | Self::Verify | Self::Review | Self::Step | Self::Inspection | Self::Rewriting => {
+                false
+            }
         }
     }
 

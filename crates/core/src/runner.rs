@@ -217,8 +217,7 @@ impl Runner<'_> {
         );
         // The user's messages and the conversation are for the work.
         let is_work = instruction.name != Phase::Rewriting;
-        let instruction =
-            if is_work { self.with_messages(number, instruction).await? } else { instruction };
+        let instruction = if is_work { self.with_messages(number, instruction).await? } else { instruction };
         let session = Session {
             backend,
             clock: self.clock,

@@ -179,8 +179,7 @@ impl<'a> RecoveringPlan<'a> {
             SessionEnd::Stuck { .. } => ProgressVerdict::Idle,
             _ => report.verdict,
         };
-        self.state.idle_sessions =
-            if has_settled { 0 } else { self.state.idle_sessions.saturating_add(1) };
+        self.state.idle_sessions = if has_settled { 0 } else { self.state.idle_sessions.saturating_add(1) };
         let mut events =
             vec![RunEvent::Progress { number: finished.number, score: report.score, verdict: progress }];
         let is_branch = self.recovery.exploration().is_some() && !has_settled;
@@ -214,7 +213,8 @@ impl<'a> RecoveringPlan<'a> {
 
     /// Another backend than the run's could not work. That is none of the run's failures, and the remedy has failed.
     async fn judge_failed_rung(&mut self, finished: &Iteration, why: &str) -> Result<PlanVerdict, Fault> {
-        let message = format!("{}/{} could not work, so it is skipped: {why}", finished.backend, finished.model);
+        let message =
+            format!("{}/{} could not work, so it is skipped: {why}", finished.backend, finished.model);
         let mut events = vec![RunEvent::Warning { message }];
         let step = if self.recovery.exploration().is_some() {
             self.recovery.observe_branch(0.0, finished.spent.cost);

@@ -30,7 +30,8 @@ impl WorkspaceBranches {
     /// Commits what is not committed, and fetches all of it. Returns the commit. If the agent has made its repository unusable, it is the
     /// last one that was fetched.
     pub async fn save(&self) -> Result<String, Fault> {
-        let saved = self.hub.save_leftovers(&self.workspace, "Save uncommitted work of a stuck session").await;
+        let saved =
+            self.hub.save_leftovers(&self.workspace, "Save uncommitted work of a stuck session").await;
         if let Err(fault) = saved
             && fault.code != UNUSABLE
         {

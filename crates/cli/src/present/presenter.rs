@@ -243,7 +243,9 @@ impl Presenter {
                 let to = escalated_to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
                 self.line(
                     MessageLevel::Warning,
-                    &format!("[STUCK] {idle_sessions} sessions in a row made no progress; trying: {name}{to}"),
+                    &format!(
+                        "[STUCK] {idle_sessions} sessions in a row made no progress; trying: {name}{to}"
+                    ),
                 );
             }
             RunEvent::Escalated { step, to, message } => {

@@ -28,7 +28,8 @@ impl RecoveringPlan<'_> {
         };
         let starts = self.recovery.exploration().is_some_and(|(_, state)| state.start.is_none());
         if starts {
-            let deliverable = self.recovery.exploration().map(|(exploration, _)| exploration.deliverable.clone());
+            let deliverable =
+                self.recovery.exploration().map(|(exploration, _)| exploration.deliverable.clone());
             let commit = site.save().await?;
             let passed_before = site.checks_passed(&deliverable.unwrap_or_default()).await?;
             self.setup.failed_checks.of_session();
@@ -102,7 +103,8 @@ impl RecoveringPlan<'_> {
             return RemedyStep::Failed;
         };
         // An approach without a commit has led to nothing that could go on.
-        let outcomes: Vec<BranchOutcome> = state.outcomes.iter().filter(|one| self.has_commits(one)).cloned().collect();
+        let outcomes: Vec<BranchOutcome> =
+            state.outcomes.iter().filter(|one| self.has_commits(one)).cloned().collect();
         let winner = exploration.winner(state.passed_before, &outcomes);
         events.push(RunEvent::Notice { message: self.result(winner.as_ref()) });
         let commit = winner.as_ref().map(|winner| winner.kept.commit.clone());
@@ -126,7 +128,8 @@ impl RecoveringPlan<'_> {
         };
         let mut events = Vec::new();
         if let Some(start) = self.exploration_start() {
-            let (Some(branch), Some((_, state))) = (self.branch().cloned(), self.recovery.exploration()) else {
+            let (Some(branch), Some((_, state))) = (self.branch().cloned(), self.recovery.exploration())
+            else {
                 return Ok(());
             };
             let mut outcomes = state.outcomes.clone();
@@ -135,7 +138,8 @@ impl RecoveringPlan<'_> {
                 let kept = site.keep(&branch.approach).await?;
                 outcomes.push(BranchOutcome { id: branch.id, checks_passed: 0, score: 0.0, kept });
             }
-            let message = format!("The run ends before all approaches were tried.{}", self.kept(&outcomes, None));
+            let message =
+                format!("The run ends before all approaches were tried.{}", self.kept(&outcomes, None));
             events.push(RunEvent::Notice { message });
             self.state.go_to = Some(start);
             self.recovery.end(RemedyOutcome::Failed);
@@ -163,7 +167,10 @@ impl RecoveringPlan<'_> {
         };
         let tried = exploration.branches.iter().zip(&state.outcomes).map(|(branch, outcome)| {
             let checks = if outcome.checks_passed == 1 { "check" } else { "checks" };
-            format!("{} ({} {checks} passed, score {:.2})", branch.approach, outcome.checks_passed, outcome.score)
+            format!(
+                "{} ({} {checks} passed, score {:.2})",
+                branch.approach, outcome.checks_passed, outcome.score
+            )
         });
         let tried = tried.collect::<Vec<_>>().join(", ");
         let approach = |winner: &BranchOutcome| {
@@ -182,8 +189,12 @@ impl RecoveringPlan<'_> {
         let Some(site) = &self.setup.branches else {
             return String::new();
         };
-        let is_loser = |one: &&BranchOutcome| self.has_commits(one) && winner.is_none_or(|winner| winner.id != one.id);
-        let ways = outcomes.iter().filter(is_loser).map(|one| format!("`{}`", site.how_to_fetch(&one.kept.reference)));
+        let is_loser =
+            |one: &&BranchOutcome| self.has_commits(one) && winner.is_none_or(|winner| winner.id != one.id);
+        let ways = outcomes
+            .iter()
+            .filter(is_loser)
+            .map(|one| format!("`{}`", site.how_to_fetch(&one.kept.reference)));
         let ways: Vec<String> = ways.collect();
         match ways.is_empty() {
             true => String::new(),

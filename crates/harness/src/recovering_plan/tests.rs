@@ -123,7 +123,10 @@ impl BranchSite for Branches {
     async fn checks_passed(&self, deliverable: &str) -> Result<usize, Fault> {
         assert_eq!(deliverable, "A");
         let place = self.kept.lock().expect("no panic").len();
-        Ok(place.checked_sub(1).and_then(|place| self.passed.lock().expect("no panic").get(place).copied()).unwrap_or(0))
+        Ok(place
+            .checked_sub(1)
+            .and_then(|place| self.passed.lock().expect("no panic").get(place).copied())
+            .unwrap_or(0))
     }
 
     async fn go_to(&self, commit: &str) -> Result<(), Fault> {
@@ -387,7 +390,11 @@ async fn a_model_is_asked_for_other_words_in_a_session_of_its_own() {
     fixture.play_until(&mut plan, "nudge").await;
     fixture.play(&mut plan, SessionEnd::Completed).await;
     let played = fixture.play(&mut plan, SessionEnd::Completed).await;
-    assert!(fixture.asked[0].contains("Rephrase it") && fixture.asked[0].contains("A cart"), "{:?}", fixture.asked);
+    assert!(
+        fixture.asked[0].contains("Rephrase it") && fixture.asked[0].contains("A cart"),
+        "{:?}",
+        fixture.asked
+    );
     let expected = "Build it.\n\n## The task in other words\nPut books into a basket.\n\n## Success Criteria\nit holds books";
     assert!(played.prompt.starts_with(expected), "{}", played.prompt);
     assert!(fixture.notices().is_empty(), "{:?}", fixture.notices());
@@ -416,7 +423,11 @@ async fn words_that_were_found_before_a_kill_are_used() {
         let mut inner = IdlePlan;
         let mut plan = fixture.plan(&mut inner).await;
         let session = fixture.next(&mut plan).await;
-        assert!(session.instruction.text.contains("Put books into a basket."), "{}", session.instruction.text);
+        assert!(
+            session.instruction.text.contains("Put books into a basket."),
+            "{}",
+            session.instruction.text
+        );
         assert_eq!(fixture.remedies(), ["nudge", "rephrase"]);
     }
 }
@@ -429,12 +440,18 @@ async fn another_vendor_works_for_the_sessions_of_an_escalation_only() {
     let mut plan = fixture.plan(&mut inner).await;
     fixture.play_until(&mut plan, "escalation").await;
     let played = fixture.play(&mut plan, SessionEnd::Completed).await;
-    assert_eq!((&*played.session.backends, played.session.model.as_deref()), (&["claude".to_owned()][..], Some("best")));
+    assert_eq!(
+        (&*played.session.backends, played.session.model.as_deref()),
+        (&["claude".to_owned()][..], Some("best"))
+    );
     assert!(played.session.is_optional && played.prompt.contains("What has been tried"), "{}", played.prompt);
     // It cannot work, which ends its turn but not the run.
     let played = fixture.play(&mut plan, failure()).await;
     assert!(matches!(played.verdict, PlanVerdict::Recovering), "{:?}", played.verdict);
-    assert_eq!(fixture.notices().last().map(String::as_str), Some("claude/best could not work, so it is skipped: It failed."));
+    assert_eq!(
+        fixture.notices().last().map(String::as_str),
+        Some("claude/best could not work, so it is skipped: It failed.")
+    );
     let played = fixture.play(&mut plan, SessionEnd::Completed).await;
     assert_eq!(played.session.model.as_deref(), Some("large"), "another model of the run's own vendor");
     for name in ["a", "b", "c"] {
@@ -458,7 +475,10 @@ async fn a_share_of_the_money_ends_the_recovery() {
         }
     };
     // The nudge, and the session in which a model found no other words; the template was tried as well.
-    assert!(matches!(&verdict, PlanVerdict::Stuck { tried, .. } if *tried == ["nudge", "rephrase"]), "{verdict:?}");
+    assert!(
+        matches!(&verdict, PlanVerdict::Stuck { tried, .. } if *tried == ["nudge", "rephrase"]),
+        "{verdict:?}"
+    );
 }
 
 /// Plays an exploration to its end; the process is killed before each session. Returns the prompts of its sessions.
@@ -508,13 +528,20 @@ async fn the_approach_with_the_most_checks_goes_on() {
         assert_eq!(made, ["start", "start", "commit-top_down"], "killed: {is_killed}");
         let notices = fixture.notices();
         let found = notices.iter().filter(|text| !text.contains("template")).collect::<Vec<_>>();
-        assert_eq!(found[..3], [
-            "Approach 1 of 3, from commit start: bottom_up.",
-            "Approach 2 of 3, from commit start: top_down.",
-            "Approach 3 of 3, from commit start: research_first.",
-        ]);
+        assert_eq!(
+            found[..3],
+            [
+                "Approach 1 of 3, from commit start: bottom_up.",
+                "Approach 2 of 3, from commit start: top_down.",
+                "Approach 3 of 3, from commit start: research_first.",
+            ]
+        );
         let end = "top_down goes on. Commits of the others are kept: `fetch refs/bottom_up`, `fetch refs/research_first`.";
-        assert!(found[3].starts_with("Tried bottom_up (0 checks passed, score 0.00)") && found[3].ends_with(end), "{}", found[3]);
+        assert!(
+            found[3].starts_with("Tried bottom_up (0 checks passed, score 0.00)") && found[3].ends_with(end),
+            "{}",
+            found[3]
+        );
         assert_eq!(found.len(), 4);
         assert_eq!(fixture.remedies().iter().filter(|name| *name == "exploration").count(), 1);
     }
@@ -527,7 +554,10 @@ async fn without_a_better_approach_the_run_continues_from_where_it_was() {
     fixture.branches = Some(Arc::clone(&branches));
     let (prompts, verdict) = explore(&mut fixture, false).await;
     assert_eq!(prompts.len(), 6);
-    assert!(matches!(&verdict, PlanVerdict::Stuck { tried, .. } if tried.last().unwrap() == "exploration"), "{verdict:?}");
+    assert!(
+        matches!(&verdict, PlanVerdict::Stuck { tried, .. } if tried.last().unwrap() == "exploration"),
+        "{verdict:?}"
+    );
     assert_eq!(branches.made.lock().expect("no panic").clone(), ["start", "start", "start"]);
 }
 

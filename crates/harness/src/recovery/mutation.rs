@@ -1,6 +1,5 @@
 //! The task in other words: written by a model, or by us where none can be asked.
 
-
 use super::nudge::{facts, joined};
 use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, RewriteRequest};
 use crate::roadmap::Task;

@@ -1,6 +1,5 @@
 //! The first remedy: the same prompt, with what was tried and what the checks said.
 
-
 use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
 

@@ -1,6 +1,5 @@
 //! The last remedy: a person.
 
-
 use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
 

@@ -183,7 +183,8 @@ fn three_approaches_are_tried_and_the_best_checked_one_wins() {
         let kept = KeptBranch::default();
         BranchOutcome { id: id.to_owned(), checks_passed, score, kept }
     };
-    let winner = |before, outcomes: &[BranchOutcome]| exploration.winner(before, outcomes).map(|branch| branch.id);
+    let winner =
+        |before, outcomes: &[BranchOutcome]| exploration.winner(before, outcomes).map(|branch| branch.id);
     let checked = [outcome("cart-bottom-up", 0, 0.9), outcome("cart-top-down", 1, 0.2)];
     let top_down = Some("cart-top-down");
     assert_eq!(winner(0, &checked).as_deref(), top_down, "what was checked counts, not what was said");

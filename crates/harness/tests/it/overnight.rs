@@ -11,9 +11,7 @@ use autonoe_core::money::Usd;
 use autonoe_harness::alerts::{Alert, AlertManager, AlertType, OnCritical};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_harness::progress::{ProgressDetector, SessionTrace};
-use autonoe_harness::recovery::{
-    LoopContext, Recovery, RecoveryBudget, RecoveryState, RemedyStep, Rung,
-};
+use autonoe_harness::recovery::{LoopContext, Recovery, RecoveryBudget, RecoveryState, RemedyStep, Rung};
 use autonoe_harness::roadmap::{Roadmap, TaskId, set_done};
 use autonoe_harness::schedule::{Next, Schedule, TaskRecord, TaskStatus};
 use autonoe_harness::state_view::StateManager;

@@ -375,16 +375,8 @@ impl Journal for RunFixture {
                 let output = output.map(|output| *output).unwrap_or_default();
                 let instruction = Instruction::of_step(Phase::Step, "", String::new());
                 let (backend, model) = ("scripted".to_owned(), "scripted".to_owned());
-                state.last = Some(Iteration {
-                    number,
-                    backend,
-                    model,
-                    instruction,
-                    outcome,
-                    spent,
-                    duration,
-                    output,
-                });
+                state.last =
+                    Some(Iteration { number, backend, model, instruction, outcome, spent, duration, output });
             }
             JournalRecord::QuotaWait(_)
             | JournalRecord::Outage(_)
