@@ -29,7 +29,7 @@ impl LadderRung {
     /// A clause for the user; `None` if it can work.
     pub fn why_skipped(&self) -> Option<String> {
         let why = self.backend.as_ref().err()?;
-        Some(format!("the rung {} of your recovery ladder is skipped: {why}.", self.name))
+        Some(format!("{} in your recovery ladder is skipped: {why}.", self.name))
     }
 }
 

@@ -248,7 +248,7 @@ fn a_ladder_is_checked_before_anything_starts() {
     }
     config(&project, "[recovery]\nladder = ['codex/large', 'native/claude-opus-4-5']\n");
     let run = project.run(&model, &["run", "-n", "1"]);
-    let said = "the rung codex/large of your recovery ladder is skipped: codex is not installed.";
+    let said = "codex/large in your recovery ladder is skipped: codex is not installed.";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     let doctor = project.autonoe(Some(&model)).arg("doctor").output().expect("started");
     let doctor = String::from_utf8_lossy(&doctor.stdout).into_owned();
@@ -355,22 +355,19 @@ fn an_agent_is_unstuck_by_the_approach_that_the_checks_prefer() {
     assert_eq!(told.len(), 3, "{notices:?}");
     let result =
         notices.iter().find(|text| text.starts_with("Tried bottom_up (0 checks passed")).expect("a result");
-    assert!(result.contains("top_down (1 check passed") && result.contains("top_down goes on."), "{result}");
+    assert!(
+        result.contains("top_down (1 check passed") && result.contains("top_down continues."),
+        "{result}"
+    );
     assert_best_branch_landed(&project, result);
 }
 
-/// Killed where an approach begins, works, has ended, and where the winner was chosen.
+/// Killed before and after an approach has ended, and before and after the winner was chosen.
 #[test]
 fn a_killed_exploration_continues_the_approach_that_it_was_at() {
-    // Four idle sessions, the nudge, and five remedies with two sessions each: the first approach begins with session 16.
-    for crash in [
-        "session-started:16",
-        "session-ended:17",
-        "plan-moved:18",
-        "session-ended:19",
-        "plan-moving:27",
-        "session-ended:21",
-    ] {
+    // Four idle sessions, the nudge, and five remedies with two sessions each: the first approach begins with session 16. The state is saved
+    // after each session, and whenever the workspace was made anew.
+    for crash in ["session-ended:17", "plan-moved:18", "plan-moving:24", "plan-moved:24"] {
         let project = project_for_branches();
         let model = model(&branch_script());
         let killed =

@@ -116,7 +116,7 @@ impl RecoveringPlan<'_> {
     pub(super) fn branch_won(&self) -> Option<RunEvent> {
         let branch = self.branch()?;
         let (_, state) = self.recovery.exploration()?;
-        let mut message = format!("The approach {} goes on: something was settled.", branch.approach);
+        let mut message = format!("The approach {} continues, since something was settled.", branch.approach);
         message.push_str(&self.kept(&state.outcomes, None));
         Some(RunEvent::Notice { message })
     }
@@ -178,7 +178,7 @@ impl RecoveringPlan<'_> {
             of_winner.map(|branch| branch.approach.clone()).unwrap_or_default()
         };
         let end = match winner {
-            Some(winner) => format!("{} goes on.", approach(winner)),
+            Some(winner) => format!("{} continues.", approach(winner)),
             None => "None of them is better than what there was, so the run continues from there.".to_owned(),
         };
         format!("Tried {tried}. {end}{}", self.kept(&state.outcomes, winner))

@@ -536,7 +536,7 @@ async fn the_approach_with_the_most_checks_goes_on() {
                 "Approach 3 of 3, from commit start: research_first.",
             ]
         );
-        let end = "top_down goes on. Commits of the others are kept: `fetch refs/bottom_up`, `fetch refs/research_first`.";
+        let end = "top_down continues. Commits of the others are kept: `fetch refs/bottom_up`, `fetch refs/research_first`.";
         assert!(
             found[3].starts_with("Tried bottom_up (0 checks passed, score 0.00)") && found[3].ends_with(end),
             "{}",
