@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::agent::Instruction;
-use autonoe_core::deliverable::Deliverable;
+use autonoe_core::deliverable::NewDeliverable;
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
@@ -89,7 +89,12 @@ impl PlanMemory for Memory {
 impl StatusReader for Memory {
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault> {
         let mut status = ProjectStatus::empty(Default::default());
-        status.deliverables.push(Deliverable::new("A", "A cart", vec!["it holds books".to_owned()]));
+        let new = NewDeliverable {
+            id: "A".to_owned(),
+            description: "A cart".to_owned(),
+            acceptance_criteria: vec!["it holds books".to_owned()],
+        };
+        status.create(vec![new]).expect("created");
         Ok(Some(status))
     }
 
