@@ -202,8 +202,7 @@ impl Fixture {
     fn finished(&mut self, session: &NextSession, outcome: SessionEnd) -> Iteration {
         self.run.sessions += 1;
         self.run.iterations += 1;
-        let mut spent = Ledger::default();
-        spent.cost = Usd(0.5);
+        let spent = Ledger { cost: Usd(0.5), ..Ledger::default() };
         self.run.spent.add(&spent);
         let words = self.words.filter(|_| session.instruction.name == Phase::Rewriting);
         let answer = words.map(|words| json!({ "task": words }));

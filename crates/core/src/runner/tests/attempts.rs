@@ -73,17 +73,17 @@ async fn the_limit_of_the_run_still_ends_it() {
 #[tokio::test(start_paused = true)]
 async fn failures_of_optional_sessions_are_none_of_the_runs() {
     let quota = SessionEnd::QuotaExceeded { message: "Used up.".to_owned(), resets_at: None };
-    let ends = [
-        session().fails(Fault::permanent(FaultLayer::Config, "not_logged_in", "Log in.")),
+    let not_logged_in = || session().fails(Fault::permanent(FaultLayer::Config, "not_logged_in", "Log in."));
+    let world = World::with(&[("A", Pending)]).sessions([
+        not_logged_in(),
         session().fails(Fault::outage(FaultLayer::Model, "away", "The service is away.")),
         session().ends(quota),
         session().says("x").completes(),
-    ];
-    let world = World::with(&[("A", Pending)]).sessions(ends.clone());
+    ]);
     let mut plan = LimitedPlan { is_optional: true, ..LimitedPlan::default() };
     let report = world.drive(&mut plan, RunState::default(), max_retries(0)).await;
     assert_eq!((report.outcome, plan.ends.len()), (RunOutcome::AllPassed, 4));
-    let world = World::with(&[("A", Pending)]).sessions(ends);
+    let world = World::with(&[("A", Pending)]).sessions([not_logged_in()]);
     let mut plan = LimitedPlan::default();
     let report = world.drive(&mut plan, RunState::default(), max_retries(0)).await;
     assert!(matches!(report.outcome, RunOutcome::Failed { .. }), "others end it: {:?}", report.outcome);
