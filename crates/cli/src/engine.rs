@@ -2,6 +2,7 @@
 
 mod announcer;
 mod banner;
+mod branches;
 mod control;
 mod estimate;
 mod job;
@@ -37,7 +38,7 @@ use autonoe_core::steering::Steering;
 use autonoe_deliverables::{CallServer, DeliverableService};
 use autonoe_files::WriteFailure;
 use autonoe_harness::failed_checks::FailedChecks;
-use autonoe_harness::recovering_plan::{RecoveringPlan, RecoverySetup};
+use autonoe_harness::recovering_plan::{BranchSite, RecoveringPlan, RecoverySetup};
 use autonoe_harness::repetition::RepetitionDetector;
 use autonoe_policy::{HookGate, gates_for};
 use autonoe_report::escape_controls;
@@ -50,6 +51,7 @@ use autonoe_workflow::AgentResult;
 use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
 
 use self::announcer::Announcer;
+use self::branches::CheckedBranches;
 use self::control::ControlWatch;
 pub use self::estimate::{average, estimate};
 use self::job::PlanContext;
@@ -362,6 +364,11 @@ impl Screen {
             Ok(plan) => plan,
             Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
         };
+        let branches = site.as_ref().and_then(WorkspaceSite::branches).zip(plan.examiner());
+        let branches = branches.map(|(workspace, examiner)| {
+            let status = Arc::clone(&status) as Arc<dyn StatusReader>;
+            Arc::new(CheckedBranches { workspace, examiner, status }) as Arc<dyn BranchSite>
+        });
         let mut deliverables = self.deliverables(first, status, &journal, &sinks, &span);
         if let Some(examiner) = plan.examiner() {
             deliverables = deliverables.examined_by(examiner);
@@ -416,6 +423,9 @@ impl Screen {
             memory: Arc::clone(&journal) as _,
             status: recovery_status,
             failed_checks,
+            budget: run.recovery_budget,
+            ladder: run.ladder,
+            branches,
             on_event: &on_recovery,
         };
         let mut recovering_plan = RecoveringPlan::resume(session_plan, recovery).await?;

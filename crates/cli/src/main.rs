@@ -32,6 +32,7 @@ mod programs;
 mod project_args;
 mod providers;
 mod recordings;
+mod recovery_ladder;
 mod resolve_backends;
 mod resources;
 mod room_config;

@@ -41,7 +41,7 @@ impl<'a> BackendChain<'a> {
         Self { current: first, fallbacks: fallbacks.into_iter(), reviewer: None, named: Vec::new() }
     }
 
-    /// Adds a backend for the review phase.
+    /// Adds a backend for the review phase, which also finds other words when the run is stuck.
     #[must_use]
     pub fn reviewed_by(self, reviewer: Option<ChainEntry<'a>>) -> Self {
         Self { reviewer, ..self }
@@ -64,7 +64,7 @@ impl<'a> BackendChain<'a> {
     }
 
     fn reviewer_in(&self, phase: Phase) -> Option<&ChainEntry<'a>> {
-        self.reviewer.as_ref().filter(|_| phase == Phase::Review)
+        self.reviewer.as_ref().filter(|_| matches!(phase, Phase::Review | Phase::Rewriting))
     }
 
     pub fn current(&self) -> &ChainEntry<'a> {

@@ -278,11 +278,16 @@ pub enum RunEvent {
     },
     /// The run is stuck, and the next session tries something else.
     Remedy {
+        /// Of the session after which it was chosen.
+        number: u32,
         name: String,
         /// Sessions without progress in a row.
         idle_sessions: u32,
-        /// What the next instruction says in addition.
+        /// What the next instruction says in addition; empty for several approaches, each of which has words of its own.
         prompt: String,
+        /// The backend and the model of the next sessions, if they are others than the run's.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        escalated_to: Option<String>,
     },
     /// A declarative agent escalates.
     Escalated {

@@ -11,6 +11,8 @@ use crate::status::ChangeError;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Examination {
     pub finding: Finding,
+    /// Checks that passed.
+    pub passed: usize,
     /// For the agent: on failure everything it needs to fix the problem, otherwise what was not checked.
     pub message: String,
 }

@@ -28,6 +28,8 @@ pub enum Phase {
     Step,
     /// A read-only step of a declarative agent, or a review of one.
     Inspection,
+    /// The run is stuck: a model finds other words for the task.
+    Rewriting,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -74,6 +76,7 @@ impl Phase {
             Self::Review => "review",
             Self::Step => "step",
             Self::Inspection => "inspection",
+            Self::Rewriting => "rewriting",
         }
     }
 
@@ -84,7 +87,7 @@ impl Phase {
             Self::Sync => include_str!("instructions/sync.md"),
             Self::Verify => include_str!("instructions/verify.md"),
             Self::Review => include_str!("instructions/review.md"),
-            Self::Step | Self::Inspection => "",
+            Self::Step | Self::Inspection | Self::Rewriting => "",
         }
     }
 
@@ -92,7 +95,9 @@ impl Phase {
     pub fn is_planning(self) -> bool {
         match self {
             Self::Initializer | Self::Sync => true,
-            Self::Coding | Self::Verify | Self::Review | Self::Step | Self::Inspection => false,
+            Self::Coding | Self::Verify | Self::Review | Self::Step | Self::Inspection | Self::Rewriting => {
+                false
+            }
         }
     }
 
@@ -104,14 +109,14 @@ impl Phase {
             Self::Sync => &[Create, Deprecate, List],
             Self::Verify => &[SetStatus, Verify, List],
             Self::Review => &[Review, List],
-            Self::Step | Self::Inspection => &[],
+            Self::Step | Self::Inspection | Self::Rewriting => &[],
         }
     }
 
     pub fn may_write(self) -> bool {
         match self {
             Self::Initializer | Self::Coding | Self::Step => true,
-            Self::Sync | Self::Verify | Self::Review | Self::Inspection => false,
+            Self::Sync | Self::Verify | Self::Review | Self::Inspection | Self::Rewriting => false,
         }
     }
 }

@@ -41,6 +41,9 @@ pub struct RunState {
 #[derive(Debug, Clone)]
 pub struct Iteration {
     pub number: u32,
+    /// The backend and the model that worked.
+    pub backend: String,
+    pub model: String,
     pub instruction: Instruction,
     pub outcome: SessionEnd,
     pub spent: Ledger,
@@ -145,6 +148,8 @@ pub struct NextSession {
     pub time_limit: Option<Duration>,
     /// Sessions without progress before remedies begin; `None` for the usual number.
     pub stuck_after: Option<u32>,
+    /// Whether the run goes on as if nothing had been tried if it fails: no error is counted, and no other backend takes over.
+    pub is_optional: bool,
 }
 
 impl From<Instruction> for NextSession {
@@ -157,6 +162,7 @@ impl From<Instruction> for NextSession {
             model: None,
             time_limit: None,
             stuck_after: None,
+            is_optional: false,
         }
     }
 }
@@ -236,14 +242,17 @@ pub trait PlanMemory: Send + Sync {
     /// The state of the recovery saved last in this run.
     async fn recovery(&self) -> Result<Option<serde_json::Value>, Fault>;
 
-    /// Replaces the saved state of the recovery; durable when it returns.
-    async fn save_recovery(&self, state: &serde_json::Value) -> Result<(), Fault>;
+    /// Replaces the saved state of the recovery and records what has led to it, both or neither; durable when it returns.
+    async fn save_recovery(&self, state: &serde_json::Value, events: &[RunEvent]) -> Result<(), Fault>;
 
     /// Records something that happened between sessions.
     async fn record_event(&self, event: &RunEvent) -> Result<(), Fault>;
 
-    /// The most recent finished session of this run, with its output.
+    /// The most recent finished session of a step of this run, with its output.
     async fn last_session(&self) -> Result<Option<Iteration>, Fault>;
+
+    /// The most recent finished session of this run in which a model found other words, with its output.
+    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault>;
 
     /// The most recent conversation of this run.
     async fn conversation(&self) -> Result<Option<serde_json::Value>, Fault>;

@@ -95,6 +95,8 @@ pub struct Runner<'a> {
 struct Assessment {
     verdict: PlanVerdict,
     fault: Option<Fault>,
+    /// Whether its failure is none of the run's.
+    is_optional: bool,
 }
 
 impl Runner<'_> {
@@ -162,8 +164,9 @@ impl Runner<'_> {
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Ok(ControlFlow::Break(outcome));
         }
+        let is_optional = next.is_optional;
         let finished = self.session(state, start, next).await?;
-        let assessment = self.assess(state, start, &finished).await?;
+        let assessment = self.assess(state, start, &finished, is_optional).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
             return Ok(match self.backend_chain.fail_over(finished.instruction.name, &outcome) {
@@ -186,8 +189,7 @@ impl Runner<'_> {
         start: Duration,
         next: NextSession,
     ) -> Result<Iteration, Fault> {
-        let NextSession { instruction, history, answer_schema, backends, model, time_limit, stuck_after: _ } =
-            next;
+        let NextSession { instruction, history, answer_schema, backends, model, time_limit, .. } = next;
         state.sessions += 1;
         let number = state.sessions;
         let ChainEntry { backend, models } = self.backend_chain.choose(instruction.name, &backends).clone();
@@ -213,7 +215,9 @@ impl Runner<'_> {
                 model: model.clone(),
             },
         );
-        let instruction = self.with_messages(number, instruction).await?;
+        // The user's messages and the conversation are for the work.
+        let is_work = instruction.name != Phase::Rewriting;
+        let instruction = if is_work { self.with_messages(number, instruction).await? } else { instruction };
         let session = Session {
             backend,
             clock: self.clock,
@@ -226,14 +230,14 @@ impl Runner<'_> {
             call_watch: self.call_watch,
         };
         let spec = SessionSpec {
-            history: self.resume.take().or(history),
+            history: if is_work { self.resume.take().or(history) } else { history },
             phase: instruction.name,
             model,
             thinking: self.options.thinking,
             answer_schema,
             gates: (self.gates)(instruction.name, number),
             stop: self.interrupt.child_token(),
-            steering: self.steering.clone(),
+            steering: if is_work { self.steering.clone() } else { Steering::default() },
         };
         let finished = session.run(spec, instruction).await?.naming_review();
         state.spent.add(&finished.spent);
@@ -289,6 +293,7 @@ impl Runner<'_> {
         state: &RunState,
         start: Duration,
         finished: &Iteration,
+        is_optional: bool,
     ) -> Result<Assessment, Fault> {
         let time = self.plan_time(state, start);
         let verdict = match bounded(&self.interrupt, self.clock, time, self.plan.judge(finished)).await? {
@@ -298,6 +303,7 @@ impl Runner<'_> {
         };
         let fault = match (&finished.outcome, &verdict) {
             (SessionEnd::QuotaExceeded { .. }, _) => None,
+            (SessionEnd::ExecutionError { .. }, _) if is_optional => None,
             (SessionEnd::ExecutionError { fault }, _) => Some(fault.clone()),
             (_, PlanVerdict::Failed(fault)) => Some(fault.clone()),
             (
@@ -309,7 +315,7 @@ impl Runner<'_> {
                 | PlanVerdict::Done(_),
             ) => None,
         };
-        Ok(Assessment { verdict, fault })
+        Ok(Assessment { verdict, fault, is_optional })
     }
 
     async fn count(
@@ -318,7 +324,9 @@ impl Runner<'_> {
         finished: &Iteration,
         assessment: &Assessment,
     ) -> Result<(), Fault> {
-        if let SessionEnd::QuotaExceeded { resets_at, .. } = &finished.outcome {
+        if let SessionEnd::QuotaExceeded { resets_at, .. } = &finished.outcome
+            && !assessment.is_optional
+        {
             let wake_up = quota::wake_up(*resets_at, self.clock.now(), state.quota_waits);
             state.quota = wake_up.map(|until| QuotaWait { until, resets_at: *resets_at });
             state.quota_waits += 1;
@@ -327,7 +335,7 @@ impl Runner<'_> {
                 None => Ok(()),
             };
         }
-        if let Some(fault) = finished.outage() {
+        if let Some(fault) = finished.outage().filter(|_| !assessment.is_optional) {
             self.count_outage(state, finished, fault).await?;
             // A service that responds now and then must not keep a run going forever.
             state.idle += u32::from(finished.counts());
@@ -411,7 +419,8 @@ impl Runner<'_> {
         finished: &Iteration,
         assessment: &Assessment,
     ) -> Option<RunOutcome> {
-        let out_of_quota = matches!(finished.outcome, SessionEnd::QuotaExceeded { .. });
+        let out_of_quota =
+            matches!(finished.outcome, SessionEnd::QuotaExceeded { .. }) && !assessment.is_optional;
         let has_fallback = self.backend_chain.has_fallback(finished.instruction.name);
         let should_wait = self.options.wait_for_quota && state.quota.is_some() && !has_fallback;
         if out_of_quota && !should_wait {
@@ -435,7 +444,7 @@ impl Runner<'_> {
         if let Some(outcome) = self.limit_or_interrupt(state, start) {
             return Some(outcome);
         }
-        if let Some(fault) = finished.outage()
+        if let Some(fault) = finished.outage().filter(|_| !assessment.is_optional)
             && (state.outage.is_none() || has_fallback)
         {
             return Some(RunOutcome::Outage { limit: self.options.max_outage, fault: fault.clone() });

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::event::{AgentEvent, RunEvent, Usage};
 use crate::fault::{Fault, FaultLayer};
 use crate::halt::Halt;
+use crate::instruction::Phase;
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::money::Usd;
@@ -60,6 +61,7 @@ impl Session<'_> {
         let start = self.clock.monotonic();
         let (mut spent, mut output) = (Ledger::default(), SessionOutput::default());
         let (stop, steering) = (spec.stop.clone(), spec.steering.clone());
+        let (backend, model) = (self.backend.name().to_owned(), spec.model.clone());
         let outcome = tokio::select! {
             biased;
             () = self.interrupt.cancelled() => Ok(SessionEnd::Interrupted),
@@ -81,7 +83,8 @@ impl Session<'_> {
             },
         };
         let duration = self.clock.monotonic().saturating_sub(start);
-        Ok(Iteration { number: self.number(), instruction, outcome: outcome?, spent, duration, output })
+        let (number, outcome) = (self.number(), outcome?);
+        Ok(Iteration { number, backend, model, instruction, outcome, spent, duration, output })
     }
 
     /// Reports what had to be cleaned up after the agent's last event.
@@ -105,6 +108,7 @@ impl Session<'_> {
     ) -> Result<SessionEnd, Fault> {
         let mut spans = SessionSpans::new(self.span.clone());
         self.sinks.emit(&self.span, &RunEvent::Instructed { text: instruction.text.clone() });
+        let phase = instruction.name;
         let mut events = agent.query(instruction);
         let mut silence = Silence::default();
         let mut calls = CallLog::new((self.call_watch)());
@@ -128,7 +132,10 @@ impl Session<'_> {
                 return Ok(SessionEnd::ExecutionError { fault });
             };
             if let AgentEvent::Conversation { history } = &event {
-                self.journal.conversation(self.number(), history).await?;
+                // Other words are for the next session, but what was said about them is not.
+                if phase != Phase::Rewriting {
+                    self.journal.conversation(self.number(), history).await?;
+                }
                 continue;
             }
             if !event.is_transient() {

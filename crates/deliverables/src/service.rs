@@ -203,7 +203,7 @@ impl DeliverableService {
         if examination.finding.assurance != Assurance::Failed {
             return Ok(Some(examination));
         }
-        let Examination { finding, message } = examination;
+        let Examination { finding, message, passed: _ } = examination;
         self.status
             .change(Box::new(|status, _| {
                 // A deliverable that had passed becomes pending.

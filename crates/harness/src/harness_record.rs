@@ -197,15 +197,15 @@ impl HarnessRecord {
         self.log(LogLevel::of_progress(score), &format!("Session {number} scored {score:.2}"));
     }
 
-    fn remedy(&self, name: &str, idle_sessions: u32) {
-        let (iteration, task) = {
+    fn remedy(&self, number: u32, name: &str, idle_sessions: u32) {
+        let task = {
             let mut written = self.written();
             written.status.stuck_state = StuckState::Recovering;
             written.status.recovery_attempts += 1;
-            (written.status.current_iteration, written.status.task_id.clone())
+            written.status.task_id.clone()
         };
         let message = format!("{idle_sessions} sessions in a row made no progress; trying: {name}.");
-        let alert = Alert::new(AlertType::StuckRecovery, message, iteration, Timestamp::now());
+        let alert = Alert::new(AlertType::StuckRecovery, message, number, Timestamp::now());
         self.alert(alert.with("task", task.unwrap_or_default()));
     }
 
@@ -260,7 +260,13 @@ impl Sink for HarnessRecord {
                 self.log(LogLevel::Info, &format!("Session {number} ended: {}", outcome.name()));
             }
             RunEvent::Progress { number, score, .. } => self.scored(*number, *score),
-            RunEvent::Remedy { name, idle_sessions, .. } => self.remedy(name, *idle_sessions),
+            RunEvent::Remedy { number, name, idle_sessions, escalated_to, .. } => {
+                self.remedy(*number, name, *idle_sessions);
+                if let Some(to) = escalated_to {
+                    let message = format!("{to} takes over for the next sessions (escalation).");
+                    self.alert(Alert::new(AlertType::ModelEscalation, message, *number, Timestamp::now()));
+                }
+            }
             RunEvent::BackendChanged { from, to, reason, .. } => {
                 let iteration = self.written().status.current_iteration;
                 let message = format!("{to} takes over from {from} ({reason}).");

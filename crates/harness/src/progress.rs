@@ -152,6 +152,16 @@ impl ProgressDetector {
         self.remember_tree(tree);
     }
 
+    /// The files were replaced between two sessions; what the next one changes is compared with these.
+    pub fn set_tree(&mut self, tree: Option<TreeSnapshot>) {
+        self.remember_tree(tree);
+    }
+
+    /// Whether something is verified now that never was after a session.
+    pub fn has_more_verified(&self, now: &BTreeSet<String>) -> bool {
+        !now.is_subset(&self.ever_verified)
+    }
+
     /// The last tree, so that the next snapshot reads changed files only. `None` at first and after a restart.
     pub fn tree(&self) -> Option<&TreeSnapshot> {
         self.tree.as_ref()

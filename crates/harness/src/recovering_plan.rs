@@ -1,8 +1,14 @@
 //! A plan that unsticks itself: each session gets a score, and when several in a row made no progress, the next sessions try one remedy
-//! after another. Their words are a paragraph of the inner plan's instruction.
+//! after another. Their words are a paragraph of the inner plan's instruction, and a model is asked for them in a session of its own.
 //!
 //! The inner plan decides what is progress for the run: if it says that a session was progress, it was. The score decides about the others.
 //! Everything is saved before it is acted on, so that a process that was killed continues the remedy that it was at and repeats none.
+
+mod branch_site;
+mod exploring;
+mod judging;
+mod rewriting;
+mod saved;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -10,21 +16,25 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use autonoe_core::agent::Instruction;
-use autonoe_core::event::{ProgressVerdict, RunEvent};
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::event::RunEvent;
+use autonoe_core::fault::Fault;
+use autonoe_core::instruction::Phase;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{PlanReport, RunOutcome, SessionEnd};
-use autonoe_core::plan::{Iteration, NextAction, Plan, PlanMemory, PlanVerdict, RunState, StatusReader};
+use autonoe_core::plan::{
+    Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState, StatusReader,
+};
 use autonoe_core::progress::settled;
 use autonoe_core::status::ProjectStatus;
-use serde::{Deserialize, Serialize};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+pub use self::branch_site::BranchSite;
+use self::saved::SavedRecovery;
 use crate::failed_checks::FailedChecks;
-use crate::progress::{FailedCheck, ProgressDetector, SessionTrace, TreeSnapshot};
-use crate::recovery::{LoopContext, NoRewriter, Recovery, RecoveryBudget, RecoveryState, RemedyStep};
+use crate::progress::{FailedCheck, TreeSnapshot};
+use crate::recovery::{LoopContext, Recovery, RecoveryBudget, Rung};
 use crate::roadmap::Task;
-use crate::stuck::{StuckDetector, StuckState};
+use crate::stuck::StuckState;
 
 /// What a [`RecoveringPlan`] needs besides the plan.
 pub struct RecoverySetup<'a> {
@@ -34,6 +44,11 @@ pub struct RecoverySetup<'a> {
     /// `None` for plans without deliverables.
     pub status: Option<Arc<dyn StatusReader>>,
     pub failed_checks: Arc<FailedChecks>,
+    pub budget: RecoveryBudget,
+    /// Backends and models of the user's configuration, the most capable last. The run has all of them.
+    pub ladder: Vec<Rung>,
+    /// `None` where agents work in the user's checkout, or nothing comes home.
+    pub branches: Option<Arc<dyn BranchSite>>,
     /// Called for every event, after it is on record.
     pub on_event: &'a (dyn Fn(&RunEvent) + Send + Sync),
 }
@@ -52,8 +67,10 @@ pub struct RecoveringPlan<'a> {
     setup: RecoverySetup<'a>,
     state: SavedRecovery,
     recovery: Recovery,
-    /// Sessions of the run that counted before the current one.
-    iterations: u32,
+    /// Sessions of the run that counted before the current one, and what they cost.
+    before: (u32, Usd),
+    /// What the inner plan asks for in the current session, without any remedy.
+    asked: String,
     start: Start,
 }
 
@@ -67,19 +84,6 @@ enum Start {
     Done,
 }
 
-#[derive(Default, Serialize, Deserialize)]
-struct SavedRecovery {
-    /// Sessions of the run that counted, up to the last one that was judged.
-    iterations: u32,
-    /// Sessions since the inner plan last said that one was progress.
-    idle_sessions: u32,
-    progress: ProgressDetector,
-    stuck: StuckDetector,
-    recovery: RecoveryState,
-    /// Nothing is left to try.
-    has_given_up: bool,
-}
-
 impl<'a> RecoveringPlan<'a> {
     /// Continues where an earlier process of this run stopped.
     pub async fn resume(inner: &'a mut dyn Plan, setup: RecoverySetup<'a>) -> Result<Self, Fault> {
@@ -88,29 +92,18 @@ impl<'a> RecoveringPlan<'a> {
         let saved: Option<SavedRecovery> = saved.and_then(|saved| serde_json::from_value(saved).ok());
         let start = if saved.is_some() { Start::Resumed } else { Start::New };
         let state = saved.unwrap_or_default();
-        let recovery = Recovery::new(RecoveryBudget::default(), state.recovery.clone());
-        Ok(Self { inner, setup, iterations: state.iterations, state, recovery, start })
+        let recovery = Recovery::new(setup.budget, state.recovery.clone());
+        let before = (state.iterations, state.spent);
+        Ok(Self { inner, setup, state, recovery, before, asked: String::new(), start })
     }
 
     /// The first snapshot reads every file, so it is taken while the first session starts.
-    async fn begin(&mut self, so_far: &RunState) -> Result<(), Fault> {
-        match std::mem::replace(&mut self.start, Start::Done) {
-            Start::New => {
-                let before = self.setup.load_status().await?.as_ref().map(settled_names).unwrap_or_default();
-                let root = self.setup.root.clone();
-                let reading = spawn_blocking(move || TreeSnapshot::take(&root, None).ok());
-                self.start = Start::Reading(reading, before);
-            }
-            Start::Resumed => {
-                // A session of the remedy has ended, but its process was killed before it was judged.
-                if so_far.iterations > self.state.iterations
-                    && self.recovery.state().current().is_some()
-                    && self.recovery.observe(ProgressVerdict::Idle, Usd::ZERO) == RemedyStep::Failed
-                {
-                    self.state.stuck.end_recovery(false);
-                }
-            }
-            other @ (Start::Reading(..) | Start::Done) => self.start = other,
+    async fn begin(&mut self) -> Result<(), Fault> {
+        if matches!(self.start, Start::New) {
+            let before = self.setup.load_status().await?.as_ref().map(settled_names).unwrap_or_default();
+            let root = self.setup.root.clone();
+            let reading = spawn_blocking(move || TreeSnapshot::take(&root, None).ok());
+            self.start = Start::Reading(reading, before);
         }
         Ok(())
     }
@@ -120,103 +113,75 @@ impl<'a> RecoveringPlan<'a> {
         self.recovery.escalated();
         self.state.stuck.end_recovery(true);
         (self.state.has_given_up, self.state.idle_sessions) = (false, 0);
-        self.save().await
+        self.save_and_publish(&[]).await
     }
 
-    async fn save(&mut self) -> Result<(), Fault> {
-        self.state.recovery = self.recovery.state().clone();
-        let saved = serde_json::to_value(&self.state).map_err(|error| {
-            let message = format!("The state of the recovery cannot be saved: {error}.");
-            Fault::permanent(FaultLayer::Store, "recovery_state", message)
-        })?;
-        self.setup.memory.save_recovery(&saved).await
-    }
-
-    async fn trace(&mut self, finished: &Iteration, status: Option<&ProjectStatus>) -> SessionTrace {
-        if let Start::Reading(reading, before) = std::mem::replace(&mut self.start, Start::Done) {
-            self.state.progress.start(reading.await.ok().flatten(), before);
-        }
-        let (root, before) = (self.setup.root.clone(), self.state.progress.tree().cloned());
-        let tree = spawn_blocking(move || TreeSnapshot::take(&root, before.as_ref()).ok()).await;
-        SessionTrace {
-            output: finished.output.text.clone(),
-            tree: tree.ok().flatten(),
-            verified: status.map(settled_names).unwrap_or_default(),
-            failed_checks: self.setup.failed_checks.of_session(),
-            commands: finished.output.commands.clone(),
-            duration: finished.duration,
-            in_commands: finished.output.in_commands.min(finished.duration),
-        }
-    }
-
-    /// Judges a session that ended by itself, and decides what the next one tries.
-    async fn judge_progress(
+    fn next_remedy(
         &mut self,
-        finished: &Iteration,
-        verdict: PlanVerdict,
-    ) -> Result<PlanVerdict, Fault> {
-        let status = self.setup.load_status().await?;
-        let trace = self.trace(finished, status.as_ref()).await;
-        let failed_checks = trace.failed_checks.clone();
-        let report = self.state.progress.observe(trace);
-        let progress = match (&verdict, &finished.outcome) {
-            (PlanVerdict::Progressed | PlanVerdict::Done(_), _) => ProgressVerdict::Progressed,
-            (_, SessionEnd::Stuck { .. }) => ProgressVerdict::Idle,
-            _ => report.verdict,
-        };
-        self.state.idle_sessions = match &verdict {
-            PlanVerdict::Progressed | PlanVerdict::Done(_) => 0,
-            _ => self.state.idle_sessions.saturating_add(1),
-        };
-        let mut events =
-            vec![RunEvent::Progress { number: finished.number, score: report.score, verdict: progress }];
-        let remedy = self.recovery.state().current().is_some();
-        let step = remedy.then(|| self.recovery.observe(progress, finished.spent.cost));
-        let stuck = self.state.stuck.observe(progress, &finished.output.text);
-        let verdict = match (step, stuck) {
-            _ if matches!(verdict, PlanVerdict::Done(_)) => verdict,
-            (Some(RemedyStep::Continue), _) => PlanVerdict::Recovering,
-            (Some(RemedyStep::Failed), _) | (None, StuckState::Stuck) => {
-                self.state.stuck.end_recovery(false);
-                let task = task(&finished.instruction, status.as_ref());
-                self.next_remedy(&task, failed_checks, &mut events).await
-            }
-            (Some(RemedyStep::Worked), _)
-            | (None, StuckState::Progressing | StuckState::Warning | StuckState::Recovering) => verdict,
-        };
-        self.save_and_publish(&events).await?;
-        Ok(verdict)
-    }
-
-    async fn save_and_publish(&mut self, events: &[RunEvent]) -> Result<(), Fault> {
-        self.save().await?;
-        for event in events {
-            self.setup.memory.record_event(event).await?;
-            (self.setup.on_event)(event);
-        }
-        Ok(())
-    }
-
-    async fn next_remedy(
-        &mut self,
-        task: &Task,
+        instruction: &Instruction,
+        status: Option<&ProjectStatus>,
         failed_checks: Vec<FailedCheck>,
         events: &mut Vec<RunEvent>,
     ) -> PlanVerdict {
-        let tried = self.state.stuck.snippets().map(str::to_owned).collect();
-        let context = LoopContext { tried, failed_checks, ..LoopContext::default() };
-        self.recovery.next(task, context, &NoRewriter).await;
-        let Some(remedy) = self.recovery.state().current() else {
+        self.state.stuck.end_recovery(false);
+        let task = task(instruction, status);
+        let is_deliverable = instruction.deliverable.as_deref() == Some(task.id.as_str());
+        let context = LoopContext {
+            instruction: if is_deliverable { String::new() } else { self.asked.clone() },
+            tried: self.state.stuck.snippets().map(str::to_owned).collect(),
+            failed_checks,
+            current: self.state.own.clone(),
+            ladder: self.setup.ladder.clone(),
+            can_branch: self.setup.branches.is_some() && is_deliverable,
+            ..LoopContext::default()
+        };
+        self.recovery.next(&task, context);
+        if self.recovery.state().current().is_none() {
             self.state.has_given_up = true;
             return PlanVerdict::Stuck { idle_sessions: self.state.idle_sessions, tried: self.tried() };
-        };
-        events.push(RunEvent::Remedy {
+        }
+        events.extend(self.remedy_event());
+        self.state.stuck.begin_recovery();
+        PlanVerdict::Recovering
+    }
+
+    /// `None` while a model is being asked for its words.
+    fn remedy_event(&self) -> Option<RunEvent> {
+        let remedy = self.recovery.state().current()?;
+        remedy.result.rewrite.is_none().then(|| RunEvent::Remedy {
+            number: self.state.judged,
             name: remedy.name.clone(),
             idle_sessions: self.state.stuck.idle_sessions(),
             prompt: remedy.result.new_prompt.clone().unwrap_or_default(),
-        });
-        self.state.stuck.begin_recovery();
-        PlanVerdict::Recovering
+            escalated_to: remedy.result.escalated_to.as_ref().map(ToString::to_string),
+        })
+    }
+
+    /// Adds what the current remedy changes about a session.
+    fn apply_remedy(&self, mut session: NextSession) -> NextSession {
+        let Some(remedy) = self.recovery.state().current() else {
+            return session;
+        };
+        let prompt = match self.branch() {
+            Some(branch) => Some(&branch.prompt),
+            None => remedy.result.new_prompt.as_ref(),
+        };
+        if let Some(prompt) = prompt {
+            session.instruction = session.instruction.with_paragraph(prompt);
+        }
+        if let Some(Rung { backend, model }) = self.rung() {
+            session.backends = vec![backend.clone()];
+            session.model.clone_from(model);
+            session.is_optional = true;
+        }
+        session
+    }
+
+    /// What works instead of the run's own backend and model; `None` if they work themselves.
+    fn rung(&self) -> Option<&Rung> {
+        let remedy = self.recovery.state().current()?;
+        let rung = self.branch().map(|branch| &branch.rung).or(remedy.result.escalated_to.as_ref())?;
+        Some(rung).filter(|rung| **rung != self.state.own && self.setup.ladder.contains(rung))
     }
 
     /// The remedies since the plan last made progress, by name.
@@ -237,47 +202,71 @@ impl Plan for RecoveringPlan<'_> {
         if is_resumed && self.state.has_given_up {
             self.abandon().await?;
         }
-        let mut session = match self.inner.next(so_far).await? {
+        if is_resumed {
+            self.catch_up(so_far).await?;
+        }
+        self.before = (so_far.iterations, so_far.spent.cost);
+        if let Some(session) = self.rewriting_session() {
+            return Ok(NextAction::Session(session));
+        }
+        self.prepare_workspace().await?;
+        let session = match self.inner.next(so_far).await? {
             NextAction::Session(session) => session,
             done @ NextAction::Done(_) => return Ok(done),
         };
+        self.asked.clone_from(&session.instruction.text);
         if let Some(stuck_after) = session.stuck_after {
             self.state.stuck.set_stuck_after(stuck_after);
         }
-        self.begin(so_far).await?;
+        self.begin().await?;
         match (self.state.has_given_up, is_resumed) {
             (true, true) => return Ok(NextAction::Done(self.stuck_outcome())),
             (true, false) => self.start_over().await?,
             (false, _) => {}
         }
-        self.iterations = so_far.iterations;
         // Only where a process was killed: otherwise the remedy was chosen when the session was judged.
         if self.state.stuck.state() == StuckState::Stuck {
-            let task = task(&session.instruction, self.setup.load_status().await?.as_ref());
-            let mut events = Vec::new();
-            let verdict = self.next_remedy(&task, Vec::new(), &mut events).await;
+            let (status, mut events) = (self.setup.load_status().await?, Vec::new());
+            let verdict = self.next_remedy(&session.instruction, status.as_ref(), Vec::new(), &mut events);
             self.save_and_publish(&events).await?;
             if let PlanVerdict::Stuck { .. } = verdict {
-                return Ok(NextAction::Done(self.stuck_outcome()));
+                // As if the process had been killed now.
+                self.start = Start::Resumed;
+                return self.next(so_far).await;
             }
+            if let Some(session) = self.rewriting_session() {
+                return Ok(NextAction::Session(session));
+            }
+            self.prepare_workspace().await?;
+        } else if is_resumed && self.recovery.state().current().is_some_and(|remedy| remedy.used == 0) {
+            // It is on record, but perhaps nobody has seen it.
+            self.remedy_event().iter().for_each(self.setup.on_event);
         }
-        let remedy = self.recovery.state().current().and_then(|remedy| remedy.result.new_prompt.as_deref());
-        if let Some(prompt) = remedy {
-            session.instruction = session.instruction.with_paragraph(prompt);
-        }
-        Ok(NextAction::Session(session))
+        Ok(NextAction::Session(self.apply_remedy(session)))
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
+        if finished.instruction.name == Phase::Rewriting {
+            return self.judge_rewriting(finished).await;
+        }
         let verdict = self.inner.judge(finished).await?;
-        self.state.iterations = self.iterations + u32::from(finished.counts());
+        self.note(finished);
+        let is_of_rung = self.rung().is_some();
         match (&finished.outcome, &verdict) {
             (
                 SessionEnd::Completed | SessionEnd::MaxTurns | SessionEnd::Stuck { .. },
                 PlanVerdict::Progressed | PlanVerdict::Idle | PlanVerdict::Done(_),
             ) => self.judge_progress(finished, verdict).await,
+            (SessionEnd::ExecutionError { fault }, _) if is_of_rung => {
+                self.judge_failed_rung(finished, &fault.message).await
+            }
+            (SessionEnd::QuotaExceeded { .. }, _) if is_of_rung => {
+                self.judge_failed_rung(finished, "its quota is used up.").await
+            }
             // It failed or was stopped, so it says nothing about the work; the remedy gets another session.
-            _ if self.recovery.state().current().is_some() => self.save().await.map(|()| verdict),
+            _ if self.recovery.state().current().is_some() => {
+                self.save_and_publish(&[]).await.map(|()| verdict)
+            }
             _ => Ok(verdict),
         }
     }
@@ -287,17 +276,19 @@ impl Plan for RecoveringPlan<'_> {
         if !self.inner.abandon().await? {
             return Ok(false);
         }
-        self.recovery = Recovery::new(RecoveryBudget::default(), RecoveryState::default());
+        self.recovery.start_over();
         self.state.stuck.end_recovery(true);
         (self.state.has_given_up, self.state.idle_sessions) = (false, 0);
-        self.save().await.map(|()| true)
+        self.save_and_publish(&[]).await.map(|()| true)
     }
 
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
+        self.leave_exploration().await?;
         self.inner.confirm_passed().await
     }
 
     async fn ended(&mut self) -> Result<(), Fault> {
+        self.leave_exploration().await?;
         self.inner.ended().await
     }
 

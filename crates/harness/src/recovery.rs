@@ -1,7 +1,7 @@
 //! What is tried when a task is stuck: one remedy after another, within one budget, none twice.
 //!
-//! The order is: a nudge, the task in other words, another model, three approaches at once, a person. What was tried is recorded before it
-//! is acted on, so that a process that was killed continues the remedy that it was at.
+//! The order is: a nudge, the task in other words, another model, three approaches, a person. What was tried is recorded before it is acted
+//! on, so that a process that was killed continues the remedy that it was at.
 
 mod escalation;
 mod exploration;
@@ -18,23 +18,28 @@ use crate::roadmap::Task;
 use escalation::ESCALATION;
 
 pub use escalation::{ModelEscalator, Rung};
-pub use exploration::{BranchExplorer, BranchOutcome, Exploration, ExplorationBranch};
+pub use exploration::{
+    BranchExplorer, BranchOutcome, Exploration, ExplorationBranch, ExplorationState, KeptBranch,
+};
 pub use mutation::{Mutation, PromptMutator};
 pub use nudge::Nudge;
 pub use person::AskPerson;
 pub use strategy::{
-    AppliedRemedy, LoopContext, NoRewriter, RecoveryResult, RecoveryStrategy, RemedyOutcome, RewriteRequest,
-    Rewriter,
+    AppliedRemedy, LoopContext, RecoveryResult, RecoveryStrategy, RemedyOutcome, RewriteRequest,
 };
 
 /// Sessions of all remedies of a task.
 pub const RECOVERY_BUDGET: u32 = 20;
 
-/// What all remedies of a task may use.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The part of a run's cost limit that all remedies of the run may use, unless the user says otherwise.
+pub const RECOVERY_SHARE: f64 = 0.25;
+
+/// What remedies may use.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RecoveryBudget {
+    /// Of one task.
     pub sessions: u32,
-    /// `None` if only sessions count.
+    /// Of the whole run; `None` if only sessions count.
     pub cost: Option<Usd>,
 }
 
@@ -74,6 +79,10 @@ impl RecoveryState {
     /// The remedy that is being tried; `None` if the task is not recovering.
     pub fn current(&self) -> Option<&AppliedRemedy> {
         self.applied.last().filter(|remedy| remedy.outcome == RemedyOutcome::Open)
+    }
+
+    fn current_mut(&mut self) -> Option<&mut AppliedRemedy> {
+        self.applied.last_mut().filter(|remedy| remedy.outcome == RemedyOutcome::Open)
     }
 
     /// Names of the remedies that were tried since the last one that worked, in order.
@@ -124,12 +133,7 @@ impl Recovery {
     }
 
     /// The remedy that was being tried when the process ended, or the next one. Write the state to the journal before acting on it.
-    pub async fn next(
-        &mut self,
-        task: &Task,
-        mut context: LoopContext,
-        rewriter: &dyn Rewriter,
-    ) -> RecoveryResult {
+    pub fn next(&mut self, task: &Task, mut context: LoopContext) -> RecoveryResult {
         if let Some(current) = self.state.current() {
             return current.result.clone();
         }
@@ -139,38 +143,79 @@ impl Recovery {
         let Some(strategy) = chosen else {
             return RecoveryResult::person();
         };
-        let result = strategy.apply(task, &context, rewriter).await;
+        let result = strategy.apply(task, &context);
         let sessions = strategy.sessions().min(context.sessions_left);
         let outcome = if result.needs_human { RemedyOutcome::Failed } else { RemedyOutcome::Open };
-        let name = strategy.name().to_owned();
-        self.state.applied.push(AppliedRemedy { name, result: result.clone(), sessions, used: 0, outcome });
+        let (name, exploration) = (strategy.name().to_owned(), ExplorationState::default());
+        let applied = AppliedRemedy { name, result: result.clone(), sessions, used: 0, outcome, exploration };
+        self.state.applied.push(applied);
         result
     }
 
-    /// Records a session of the current remedy. The sessions of all branches count.
-    pub fn observe(&mut self, verdict: ProgressVerdict, cost: Usd) -> RemedyStep {
-        self.state.sessions_used = self.state.sessions_used.saturating_add(1);
+    /// The words of the current remedy are final: those of a model, or our own if it has found none. What it cost counts; its session does
+    /// not, since it did not work on the task.
+    pub fn rewritten(&mut self, words: Option<&str>, cost: Usd) {
         self.state.cost_used += cost;
+        if let Some(remedy) = self.state.current_mut() {
+            remedy.result.rewritten(words);
+        }
+    }
+
+    /// Records a session of the current remedy, if that is not an exploration.
+    pub fn observe(&mut self, verdict: ProgressVerdict, cost: Usd) -> RemedyStep {
+        self.count(cost);
         let is_used_up = self.sessions_left() == 0;
-        let current = self.state.applied.last_mut().filter(|remedy| remedy.outcome == RemedyOutcome::Open);
-        let Some(remedy) = current else {
+        let Some(remedy) = self.state.current_mut() else {
             return RemedyStep::Failed;
         };
-        remedy.used += 1;
         match verdict {
-            ProgressVerdict::Progressed => {
-                remedy.outcome = RemedyOutcome::Worked;
-                self.state.since = self.state.applied.len();
-                RemedyStep::Worked
-            }
+            ProgressVerdict::Progressed => self.end(RemedyOutcome::Worked),
             ProgressVerdict::Waited | ProgressVerdict::Idle
                 if remedy.used < remedy.sessions && !is_used_up =>
             {
                 RemedyStep::Continue
             }
-            ProgressVerdict::Waited | ProgressVerdict::Idle => {
-                remedy.outcome = RemedyOutcome::Failed;
-                RemedyStep::Failed
+            ProgressVerdict::Waited | ProgressVerdict::Idle => self.end(RemedyOutcome::Failed),
+        }
+    }
+
+    /// Records a session of the branch that is being tried.
+    pub fn observe_branch(&mut self, score: f64, cost: Usd) {
+        self.count(cost);
+        if let Some(remedy) = self.state.current_mut() {
+            remedy.exploration.used += 1;
+            remedy.exploration.score = remedy.exploration.score.max(score);
+        }
+    }
+
+    /// The branch that is being tried cannot be tried any further.
+    pub fn give_up_branch(&mut self) {
+        if let Some(remedy) = self.state.current_mut() {
+            remedy.exploration.used = u32::MAX;
+        }
+    }
+
+    /// The approaches of the current remedy; `None` if it is another one.
+    pub fn exploration(&self) -> Option<(&Exploration, &ExplorationState)> {
+        let remedy = self.state.current()?;
+        Some((remedy.result.branch.as_ref()?, &remedy.exploration))
+    }
+
+    pub fn exploration_mut(&mut self) -> Option<&mut ExplorationState> {
+        self.state.current_mut().map(|remedy| &mut remedy.exploration)
+    }
+
+    /// Ends the current remedy.
+    pub fn end(&mut self, outcome: RemedyOutcome) -> RemedyStep {
+        if let Some(remedy) = self.state.current_mut() {
+            remedy.outcome = outcome;
+        }
+        match outcome {
+            RemedyOutcome::Open => RemedyStep::Continue,
+            RemedyOutcome::Failed => RemedyStep::Failed,
+            RemedyOutcome::Worked => {
+                self.state.since = self.state.applied.len();
+                RemedyStep::Worked
             }
         }
     }
@@ -178,20 +223,27 @@ impl Recovery {
     /// Another backend has taken over: everything may be tried again, within the same budget.
     pub fn escalated(&mut self) {
         let (name, result) = (ESCALATION.to_owned(), RecoveryResult { success: true, ..Default::default() });
-        let outcome = RemedyOutcome::Failed;
-        self.state.applied.push(AppliedRemedy { name, result, sessions: 0, used: 0, outcome });
+        let (outcome, exploration) = (RemedyOutcome::Failed, ExplorationState::default());
+        self.state.applied.push(AppliedRemedy { name, result, sessions: 0, used: 0, outcome, exploration });
         self.state.since = self.state.applied.len();
     }
 
-    /// A person has taken care of it: everything may be tried again, with a new budget.
+    /// Other work begins, for which everything may be tried: the sessions are its own, the money is that of the run.
     pub fn start_over(&mut self) {
-        self.state.since = self.state.applied.len();
-        (self.state.sessions_used, self.state.cost_used) = (0, Usd::ZERO);
+        self.state = RecoveryState { cost_used: self.state.cost_used, ..RecoveryState::default() };
     }
 
-    fn sessions_left(&self) -> u32 {
+    pub fn sessions_left(&self) -> u32 {
         let is_spent = self.budget.cost.is_some_and(|cost| self.state.cost_used >= cost);
         if is_spent { 0 } else { self.budget.sessions.saturating_sub(self.state.sessions_used) }
+    }
+
+    fn count(&mut self, cost: Usd) {
+        self.state.sessions_used = self.state.sessions_used.saturating_add(1);
+        self.state.cost_used += cost;
+        if let Some(remedy) = self.state.current_mut() {
+            remedy.used += 1;
+        }
     }
 }
 

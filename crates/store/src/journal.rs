@@ -27,7 +27,7 @@ use autonoe_core::verification::Verification;
 use jiff::Timestamp;
 
 use crate::crash::{CrashPoint, JournalPoint};
-use records::RunId;
+use records::{RunId, SessionKind};
 use writer::Writer;
 
 pub(crate) use recorded_status::STARTED_OVER;
@@ -248,13 +248,22 @@ impl PlanMemory for SqliteJournal {
         Ok(state.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    async fn save_recovery(&self, state: &serde_json::Value) -> Result<(), Fault> {
+    async fn save_recovery(&self, state: &serde_json::Value, events: &[RunEvent]) -> Result<(), Fault> {
         let run = self.run;
         let mut state = state.clone();
         self.redactor.value(&mut state);
         let state = state.to_string();
+        let body = |event: &RunEvent| self.redactor.json(&Event::from(event)).unwrap_or_default();
+        let events: Vec<String> = events.iter().map(body).collect();
         self.point(JournalPoint::PlanMoving);
-        self.writer.run(move |db| records::save_recovery_state(db, run, &state)).await?;
+        // One piece of work is one transaction.
+        let save = move |db: &rusqlite::Connection| {
+            records::save_recovery_state(db, run, &state)?;
+            events
+                .iter()
+                .try_for_each(|body| records::event(db, run, 0, body, MAX_EVENT_BYTES, Timestamp::now()))
+        };
+        self.writer.run(save).await?;
         self.point(JournalPoint::PlanMoved);
         Ok(())
     }
@@ -265,7 +274,12 @@ impl PlanMemory for SqliteJournal {
 
     async fn last_session(&self) -> Result<Option<Iteration>, Fault> {
         let run = self.run;
-        self.writer.run(move |db| records::last_session(db, run)).await
+        self.writer.run(move |db| records::last_session(db, run, SessionKind::Step)).await
+    }
+
+    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
+        let run = self.run;
+        self.writer.run(move |db| records::last_session(db, run, SessionKind::Rewriting)).await
     }
 
     async fn conversation(&self) -> Result<Option<serde_json::Value>, Fault> {

@@ -44,6 +44,7 @@ pub struct UserConfig {
     pub webhooks: WebhooksConfig,
     pub notify: NotifyConfig,
     pub run: RunConfig,
+    pub recovery: RecoveryConfig,
 }
 
 /// Defaults for options of runs.
@@ -62,6 +63,24 @@ pub struct RunConfig {
     /// Default of `--max-outage`.
     #[serde(deserialize_with = "positive_duration")]
     pub max_outage: Option<Duration>,
+}
+
+/// What is tried when a run is stuck.
+#[derive(Debug, Clone, Default, PartialEq, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecoveryConfig {
+    /// `BACKEND` or `BACKEND/MODEL`, as written, the most capable last.
+    pub ladder: Vec<String>,
+    /// The part of `--max-cost` that remedies may use.
+    #[serde(deserialize_with = "share")]
+    pub share: Option<f64>,
+}
+
+fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    match f64::deserialize(deserializer)? {
+        share if share > 0.0 && share <= 1.0 => Ok(Some(share)),
+        _ => Err(D::Error::custom("give a part of --max-cost above 0 and at most 1, such as 0.25")),
+    }
 }
 
 fn positive_dollars<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Usd>, D::Error> {

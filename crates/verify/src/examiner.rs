@@ -622,7 +622,7 @@ impl Examiner for ProjectExaminer {
         if checks.is_empty() {
             let finding = Finding::unchecked(self.clock.now());
             let message = "It has no check, so it counts as claimed, not verified.".to_owned();
-            return Ok(Examination { finding, message });
+            return Ok(Examination { finding, passed: 0, message });
         }
         self.record_changed_checks(&mut registry).await?;
         let checkout = self.checkouts.check_out(None).await?;
@@ -652,7 +652,8 @@ impl Examiner for ProjectExaminer {
             self.emit(RunEvent::Notice { message: format!("{}: {notice}", deliverable.id) }).await?;
         }
         checkout.close().await;
-        Ok(Examination { finding, message })
+        let passed = results.evidence.iter().filter(|evidence| evidence.run.passed()).count();
+        Ok(Examination { finding, passed, message })
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {

@@ -7,6 +7,7 @@
 //! ```
 
 mod branch_lock;
+mod branches;
 mod carried_files;
 mod changed_file;
 mod checked_part;
@@ -38,6 +39,7 @@ mod workspace;
 mod workspace_head;
 mod workspace_preparation;
 
+pub use branches::WorkspaceBranches;
 pub use checked_part::CheckedPart;
 pub use first_commit::Beginning;
 pub use hook_text::is_settings_variable;

@@ -10,6 +10,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
+use crate::branches::WorkspaceBranches;
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::first_commit::Beginning;
 use crate::hub::{Hub, UNUSABLE};
@@ -210,6 +211,18 @@ impl WorkspaceSite {
             checked: self.checked.clone(),
         };
         (!self.options.is_throwaway).then(|| Arc::new(preparation) as _)
+    }
+
+    /// For several approaches from one commit; `None` if nothing comes home.
+    pub fn branches(&self) -> Option<WorkspaceBranches> {
+        let branches = WorkspaceBranches {
+            hub: self.hub.clone(),
+            workspace: self.workspace.clone(),
+            from: self.from.clone(),
+            name: self.options.workspace().to_owned(),
+            checked: self.checked.clone(),
+        };
+        (!self.options.is_throwaway).then_some(branches)
     }
 
     /// Names of the user's uncommitted files, which are not in the workspace.

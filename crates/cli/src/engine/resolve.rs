@@ -9,9 +9,11 @@ use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::limits::Limits;
 use autonoe_core::mode::Mode;
+use autonoe_core::money::Usd;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
 use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
+use autonoe_harness::recovery::{RECOVERY_SHARE, RecoveryBudget, Rung};
 use autonoe_model::Tuning;
 use autonoe_policy::{PolicyOptions, path_rules_for};
 use autonoe_sandbox::{RoomConfig, SandboxLayer};
@@ -41,6 +43,7 @@ use crate::offered_servers::with_approved_servers;
 use crate::permissions::policy_level;
 use crate::preflight::{self, WorkMode};
 use crate::providers;
+use crate::recovery_ladder::{LadderRung, resolve_ladder};
 use crate::resolve_backends::{ResolvedBackend, resolve_backends, resolve_named, resolve_verifier};
 use crate::room_config;
 use crate::work_place::WorkPlace;
@@ -54,8 +57,11 @@ pub struct ResolvedRun {
     /// In fallback order.
     pub backends: Vec<RunBackend>,
     pub verifier: Option<RunBackend>,
-    /// For tasks of a roadmap that ask for them.
+    /// For tasks of a roadmap that ask for them, and for the ladder.
     pub named_backends: Vec<RunBackend>,
+    /// What the run tries when it is stuck, as far as it is ready.
+    pub ladder: Vec<Rung>,
+    pub recovery_budget: RecoveryBudget,
     pub room_config: RoomConfig,
     pub checkouts: CheckoutFactory,
     /// The project as agents see it.
@@ -139,7 +145,15 @@ impl ResolvedRun {
         let named = job.roadmap().map(RoadmapJob::backends).unwrap_or_default();
         let is_other = |name: &&str| chain.first().is_none_or(|first| first.backend.name() != *name);
         let named = named.into_iter().filter(is_other).map(|name| resolve_named(name, &user, &providers));
-        let named = named.collect::<Result<Vec<_>, Fault>>()?;
+        let mut named = named.collect::<Result<Vec<_>, Fault>>()?;
+        let ladder = resolve_ladder(&user, &providers, environment)?;
+        let rungs = ladder.iter().filter_map(LadderRung::rung).collect();
+        let skipped = ladder.iter().filter_map(LadderRung::why_skipped).collect::<Vec<_>>();
+        for resolved in ladder.into_iter().filter_map(|rung| rung.backend.ok()) {
+            if named.iter().all(|other| other.backend != resolved.backend) {
+                named.push(resolved);
+            }
+        }
         let passed = environment.passed_variables(&args.env, &user)?;
         let values = passed.iter().map(|(_, value)| value.clone());
         let secrets = SecretValues::from(
@@ -152,6 +166,7 @@ impl ResolvedRun {
         let mut notices: Vec<String> = warning.map(str::to_owned).into_iter().collect();
         notices.extend(project.small_state_disk().map(|small| format!("{small}.")));
         notices.extend(notify.problems());
+        notices.extend(skipped);
         let unset = user.sandbox.env.iter().filter(|name| environment.variable(name).is_none());
         notices.extend(
             unset.map(|name| format!("{name} is not set, although your config.toml passes it to commands.")),
@@ -201,6 +216,9 @@ impl ResolvedRun {
         let NativeTools { options: tool_options, servers, installed: _ } = tools;
         let resume = if resume { last_conversation(&project)? } else { None };
         let options = options(args, &user.run);
+        let share = user.recovery.share.unwrap_or(RECOVERY_SHARE);
+        let recovery_cost = options.limits.max_cost.map(|limit| Usd(limit.0 * share));
+        let recovery_budget = RecoveryBudget { cost: recovery_cost, ..RecoveryBudget::default() };
 
         let (policy, socket) =
             (Arc::new(policy), socket_path(&project, agent_lock.as_ref().map(AgentLock::slot)));
@@ -239,6 +257,8 @@ impl ResolvedRun {
             backends,
             verifier,
             named_backends,
+            ladder: rungs,
+            recovery_budget,
             room_config,
             checkouts,
             work_root: place.root,

@@ -239,10 +239,15 @@ impl Presenter {
                     );
                 }
             }
-            RunEvent::Remedy { name, idle_sessions, .. } => self.line(
-                MessageLevel::Warning,
-                &format!("[STUCK] {idle_sessions} sessions in a row made no progress; trying: {name}"),
-            ),
+            RunEvent::Remedy { name, idle_sessions, escalated_to, .. } => {
+                let to = escalated_to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
+                self.line(
+                    MessageLevel::Warning,
+                    &format!(
+                        "[STUCK] {idle_sessions} sessions in a row made no progress; trying: {name}{to}"
+                    ),
+                );
+            }
             RunEvent::Escalated { step, to, message } => {
                 self.line(MessageLevel::Warning, &format!("Step {step} escalates to {to}: {message}"));
             }

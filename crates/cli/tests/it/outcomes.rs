@@ -144,7 +144,8 @@ fn stuck_exits_7() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     let run = project.run(&model(&always(IDLE)), &["run"]);
     run.assert_ended("stuck", 7);
-    assert_eq!(run.sessions().len(), 10);
+    let (asked, worked): (Vec<_>, Vec<_>) = run.sessions().into_iter().partition(|name| *name == "rewriting");
+    assert_eq!((worked.len(), asked.len()), (10, 5));
 }
 
 #[test]

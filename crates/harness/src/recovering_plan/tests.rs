@@ -3,17 +3,22 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::agent::Instruction;
+use autonoe_core::deliverable::NewDeliverable;
 use autonoe_core::event::RunEvent;
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
 use autonoe_core::ledger::Ledger;
+use autonoe_core::money::Usd;
 use autonoe_core::outcome::{PlanReport, RunOutcome, SessionEnd};
-use autonoe_core::plan::{Iteration, NextAction, Plan, PlanMemory, PlanVerdict, RunState, SessionOutput};
-use autonoe_core::status::Tally;
-use serde_json::Value;
+use autonoe_core::plan::{
+    Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState, SessionOutput, StatusReader,
+};
+use autonoe_core::status::{ProjectStatus, Tally};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{RecoveringPlan, RecoverySetup};
+use super::{BranchSite, RecoveringPlan, RecoverySetup};
+use crate::recovery::{KeptBranch, RecoveryBudget, Rung};
 
 const REMEDIES: [&str; 6] = ["nudge", "rephrase", "decompose", "constrain", "examples", "negative"];
 
@@ -24,7 +29,7 @@ struct IdlePlan;
 impl Plan for IdlePlan {
     async fn next(&mut self, _: &RunState) -> Result<NextAction, Fault> {
         let instruction = Instruction::briefed(Phase::Coding, "Build it.".to_owned(), None);
-        Ok(NextAction::Session(instruction.into()))
+        Ok(NextAction::Session(Instruction { deliverable: Some("A".to_owned()), ..instruction }.into()))
     }
 
     async fn judge(&mut self, _: &Iteration) -> Result<PlanVerdict, Fault> {
@@ -40,6 +45,7 @@ impl Plan for IdlePlan {
 struct Memory {
     saved: Mutex<Option<Value>>,
     events: Mutex<Vec<RunEvent>>,
+    rewriting: Mutex<Option<Iteration>>,
 }
 
 #[async_trait]
@@ -56,18 +62,22 @@ impl PlanMemory for Memory {
         Ok(self.saved.lock().expect("no panic").clone())
     }
 
-    async fn save_recovery(&self, state: &Value) -> Result<(), Fault> {
+    async fn save_recovery(&self, state: &Value, events: &[RunEvent]) -> Result<(), Fault> {
         *self.saved.lock().expect("no panic") = Some(state.clone());
+        self.events.lock().expect("no panic").extend_from_slice(events);
         Ok(())
     }
 
-    async fn record_event(&self, event: &RunEvent) -> Result<(), Fault> {
-        self.events.lock().expect("no panic").push(event.clone());
-        Ok(())
+    async fn record_event(&self, _: &RunEvent) -> Result<(), Fault> {
+        panic!("an event that is not saved with the state can be lost")
     }
 
     async fn last_session(&self) -> Result<Option<Iteration>, Fault> {
         Ok(None)
+    }
+
+    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
+        Ok(self.rewriting.lock().expect("no panic").clone())
     }
 
     async fn conversation(&self) -> Result<Option<Value>, Fault> {
@@ -75,57 +85,165 @@ impl PlanMemory for Memory {
     }
 }
 
+#[async_trait]
+impl StatusReader for Memory {
+    async fn load(&self) -> Result<Option<ProjectStatus>, Fault> {
+        let mut status = ProjectStatus::empty(Default::default());
+        let new = NewDeliverable {
+            id: "A".to_owned(),
+            description: "A cart".to_owned(),
+            acceptance_criteria: vec!["it holds books".to_owned()],
+        };
+        status.create(vec![new]).expect("created");
+        Ok(Some(status))
+    }
+
+    async fn ensure_writable(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+/// Commits are numbers. What an approach leads to is decided by its place.
+#[derive(Default)]
+struct Branches {
+    made: Mutex<Vec<String>>,
+    kept: Mutex<Vec<String>>,
+    passed: Mutex<Vec<usize>>,
+}
+
+#[async_trait]
+impl BranchSite for Branches {
+    async fn save(&self) -> Result<String, Fault> {
+        Ok("start".to_owned())
+    }
+
+    async fn keep(&self, approach: &str) -> Result<KeptBranch, Fault> {
+        let mut kept = self.kept.lock().expect("no panic");
+        if !kept.iter().any(|one| one == approach) {
+            kept.push(approach.to_owned());
+        }
+        Ok(KeptBranch { commit: format!("commit-{approach}"), reference: format!("refs/{approach}") })
+    }
+
+    async fn checks_passed(&self, deliverable: &str) -> Result<usize, Fault> {
+        assert_eq!(deliverable, "A");
+        let place = self.kept.lock().expect("no panic").len();
+        Ok(place
+            .checked_sub(1)
+            .and_then(|place| self.passed.lock().expect("no panic").get(place).copied())
+            .unwrap_or(0))
+    }
+
+    async fn go_to(&self, commit: &str) -> Result<(), Fault> {
+        self.made.lock().expect("no panic").push(commit.to_owned());
+        Ok(())
+    }
+
+    fn how_to_fetch(&self, reference: &str) -> String {
+        format!("fetch {reference}")
+    }
+}
+
 struct Fixture {
     root: TempDir,
     memory: Arc<Memory>,
+    branches: Option<Arc<Branches>>,
+    ladder: Vec<Rung>,
+    budget: RecoveryBudget,
     run: RunState,
+    /// What a model finds when it is asked for other words.
+    words: Option<&'static str>,
+    /// Requests for other words.
+    asked: Vec<String>,
 }
 
 /// A session, as far as it matters.
 struct Played {
+    session: NextSession,
     prompt: String,
     verdict: PlanVerdict,
 }
 
 impl Fixture {
     fn new() -> Self {
-        let root = tempfile::tempdir().expect("directory");
-        Self { root, memory: Arc::default(), run: RunState::default() }
+        Self {
+            root: tempfile::tempdir().expect("directory"),
+            memory: Arc::default(),
+            branches: None,
+            ladder: Vec::new(),
+            budget: RecoveryBudget::default(),
+            run: RunState::default(),
+            words: None,
+            asked: Vec::new(),
+        }
     }
 
     async fn plan<'a>(&self, inner: &'a mut IdlePlan) -> RecoveringPlan<'a> {
         let setup = RecoverySetup {
             root: self.root.path().to_owned(),
             memory: Arc::clone(&self.memory) as _,
-            status: None,
+            status: Some(Arc::clone(&self.memory) as _),
             failed_checks: Arc::default(),
+            budget: self.budget,
+            ladder: self.ladder.clone(),
+            branches: self.branches.clone().map(|branches| branches as _),
             on_event: &|_| {},
         };
         RecoveringPlan::resume(inner, setup).await.expect("resumed")
     }
 
-    async fn next(&self, plan: &mut RecoveringPlan<'_>) -> Instruction {
+    async fn next(&self, plan: &mut RecoveringPlan<'_>) -> NextSession {
         match plan.next(&self.run).await.expect("next") {
-            NextAction::Session(session) => session.instruction,
+            NextAction::Session(session) => session,
             NextAction::Done(outcome) => panic!("{outcome:?}"),
         }
     }
 
-    /// One session whose agent always says the same.
-    async fn play(&mut self, plan: &mut RecoveringPlan<'_>, outcome: SessionEnd) -> Played {
-        let instruction = self.next(plan).await;
+    fn finished(&mut self, session: &NextSession, outcome: SessionEnd) -> Iteration {
         self.run.sessions += 1;
         self.run.iterations += 1;
-        let finished = Iteration {
+        let spent = Ledger { cost: Usd(0.5), ..Ledger::default() };
+        self.run.spent.add(&spent);
+        let words = self.words.filter(|_| session.instruction.name == Phase::Rewriting);
+        let answer = words.map(|words| json!({ "task": words }));
+        Iteration {
             number: self.run.sessions,
-            instruction: instruction.clone(),
+            backend: session.backends.first().cloned().unwrap_or_else(|| "native".to_owned()),
+            model: session.model.clone().unwrap_or_else(|| "small".to_owned()),
+            instruction: session.instruction.clone(),
             outcome,
-            spent: Ledger::default(),
+            spent,
             duration: Duration::from_secs(1),
-            output: SessionOutput { text: "I looked around.".to_owned(), ..SessionOutput::default() },
-        };
+            output: SessionOutput { text: "I looked around.".to_owned(), answer, ..SessionOutput::default() },
+        }
+    }
+
+    /// One session whose agent always says the same, and the one before it in which a model is asked for other words.
+    async fn play(&mut self, plan: &mut RecoveringPlan<'_>, outcome: SessionEnd) -> Played {
+        let mut session = self.next(plan).await;
+        if session.instruction.name == Phase::Rewriting {
+            assert!(session.is_optional && session.answer_schema.is_some() && session.time_limit.is_some());
+            self.asked.push(session.instruction.text.clone());
+            let outcome = match self.words {
+                Some(_) => SessionEnd::Completed,
+                None => failure(),
+            };
+            let finished = self.finished(&session, outcome);
+            let verdict = plan.judge(&finished).await.expect("judged");
+            assert!(matches!(verdict, PlanVerdict::Recovering), "{verdict:?}");
+            session = self.next(plan).await;
+        }
+        let finished = self.finished(&session, outcome);
         let verdict = plan.judge(&finished).await.expect("judged");
-        Played { prompt: instruction.text, verdict }
+        Played { prompt: session.instruction.text.clone(), session, verdict }
+    }
+
+    /// Sessions until the run has tried some remedies.
+    async fn play_until(&mut self, plan: &mut RecoveringPlan<'_>, remedy: &str) {
+        while self.remedies().last().map(String::as_str) != Some(remedy) {
+            let played = self.play(plan, SessionEnd::Completed).await;
+            assert!(!matches!(played.verdict, PlanVerdict::Stuck { .. }), "{:?}", self.remedies());
+        }
     }
 
     fn remedies(&self) -> Vec<String> {
@@ -136,10 +254,26 @@ impl Fixture {
         self.memory.events.lock().expect("no panic").iter().filter_map(name).collect()
     }
 
+    fn notices(&self) -> Vec<String> {
+        let message = |event: &RunEvent| match event {
+            RunEvent::Notice { message } | RunEvent::Warning { message } => Some(message.clone()),
+            _ => None,
+        };
+        self.memory.events.lock().expect("no panic").iter().filter_map(message).collect()
+    }
+
     fn scores(&self) -> usize {
         let events = self.memory.events.lock().expect("no panic");
         events.iter().filter(|event| matches!(event, RunEvent::Progress { .. })).count()
     }
+}
+
+fn failure() -> SessionEnd {
+    SessionEnd::ExecutionError { fault: Fault::transient(FaultLayer::Agent, "failed", "It failed.") }
+}
+
+fn rung(backend: &str, model: &str) -> Rung {
+    Rung { backend: backend.to_owned(), model: Some(model.to_owned()) }
 }
 
 #[tokio::test]
@@ -221,16 +355,17 @@ async fn a_killed_process_continues_the_remedy_and_repeats_none() {
     }
     let mut inner = IdlePlan;
     let mut plan = fixture.plan(&mut inner).await;
-    let prompt = fixture.next(&mut plan).await.text;
+    let prompt = fixture.next(&mut plan).await.instruction.text;
     assert!(prompt.contains("Do not repeat what was tried"), "the nudge was never read: {prompt}");
     assert_eq!(fixture.remedies(), ["nudge"]);
     // Killed after that session ended and before it was judged.
     (fixture.run.sessions, fixture.run.iterations) = (5, 5);
     let mut inner = IdlePlan;
     let mut plan = fixture.plan(&mut inner).await;
-    let prompt = fixture.next(&mut plan).await.text;
-    assert!(prompt.contains("The task in other words"), "{prompt}");
-    assert_eq!(fixture.remedies(), ["nudge", "rephrase"]);
+    assert_eq!(fixture.next(&mut plan).await.instruction.name, Phase::Rewriting);
+    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    assert!(played.prompt.contains("The task in other words"), "{}", played.prompt);
+    assert_eq!(fixture.remedies()[..2], ["nudge", "rephrase"]);
 }
 
 #[tokio::test]
@@ -248,4 +383,199 @@ async fn a_killed_process_that_had_given_up_ends_as_stuck() {
     let action = plan.next(&fixture.run).await.expect("next");
     let NextAction::Done(RunOutcome::Stuck { tried, .. }) = action else { panic!("{action:?}") };
     assert_eq!(tried, REMEDIES);
+}
+
+#[tokio::test]
+async fn a_model_is_asked_for_other_words_in_a_session_of_its_own() {
+    let mut fixture = Fixture::new();
+    fixture.words = Some("Put books into a basket.");
+    let mut inner = IdlePlan;
+    let mut plan = fixture.plan(&mut inner).await;
+    fixture.play_until(&mut plan, "nudge").await;
+    fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    assert!(
+        fixture.asked[0].contains("Rephrase it") && fixture.asked[0].contains("A cart"),
+        "{:?}",
+        fixture.asked
+    );
+    let expected = "Build it.\n\n## The task in other words\nPut books into a basket.\n\n## Success Criteria\nit holds books";
+    assert!(played.prompt.starts_with(expected), "{}", played.prompt);
+    assert!(fixture.notices().is_empty(), "{:?}", fixture.notices());
+    fixture.words = None;
+    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    assert!(played.prompt.contains("## Steps"), "{}", played.prompt);
+    assert_eq!(fixture.notices(), ["The model found no other words for the task, so a template is used."]);
+}
+
+#[tokio::test]
+async fn words_that_were_found_before_a_kill_are_used() {
+    let mut fixture = Fixture::new();
+    fixture.words = Some("Put books into a basket.");
+    {
+        let mut inner = IdlePlan;
+        let mut plan = fixture.plan(&mut inner).await;
+        fixture.play_until(&mut plan, "nudge").await;
+        fixture.play(&mut plan, SessionEnd::Completed).await;
+        let session = fixture.next(&mut plan).await;
+        assert_eq!(session.instruction.name, Phase::Rewriting);
+        // Killed after the end of the session is on record, and before it was judged.
+        let finished = fixture.finished(&session, SessionEnd::Completed);
+        *fixture.memory.rewriting.lock().expect("no panic") = Some(finished);
+    }
+    for _ in 0..2 {
+        let mut inner = IdlePlan;
+        let mut plan = fixture.plan(&mut inner).await;
+        let session = fixture.next(&mut plan).await;
+        assert!(
+            session.instruction.text.contains("Put books into a basket."),
+            "{}",
+            session.instruction.text
+        );
+        assert_eq!(fixture.remedies(), ["nudge", "rephrase"]);
+    }
+}
+
+#[tokio::test]
+async fn another_vendor_works_for_the_sessions_of_an_escalation_only() {
+    let mut fixture = Fixture::new();
+    fixture.ladder = vec![rung("native", "small"), rung("native", "large"), rung("claude", "best")];
+    let mut inner = IdlePlan;
+    let mut plan = fixture.plan(&mut inner).await;
+    fixture.play_until(&mut plan, "escalation").await;
+    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    assert_eq!(
+        (&*played.session.backends, played.session.model.as_deref()),
+        (&["claude".to_owned()][..], Some("best"))
+    );
+    assert!(played.session.is_optional && played.prompt.contains("What has been tried"), "{}", played.prompt);
+    // It cannot work, which ends its turn but not the run.
+    let played = fixture.play(&mut plan, failure()).await;
+    assert!(matches!(played.verdict, PlanVerdict::Recovering), "{:?}", played.verdict);
+    assert_eq!(
+        fixture.notices().last().map(String::as_str),
+        Some("claude/best could not work, so it is skipped: It failed.")
+    );
+    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    assert_eq!(played.session.model.as_deref(), Some("large"), "another model of the run's own vendor");
+    for name in ["a", "b", "c"] {
+        std::fs::write(fixture.root.path().join(name), "new").expect("written");
+    }
+    fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    assert!(played.session.backends.is_empty() && !played.session.is_optional, "progress ends the recovery");
+}
+
+#[tokio::test]
+async fn a_share_of_the_money_ends_the_recovery() {
+    let mut fixture = Fixture::new();
+    fixture.budget.cost = Some(Usd(1.0));
+    let mut inner = IdlePlan;
+    let mut plan = fixture.plan(&mut inner).await;
+    let verdict = loop {
+        match fixture.play(&mut plan, SessionEnd::Completed).await.verdict {
+            PlanVerdict::Idle | PlanVerdict::Recovering => {}
+            verdict => break verdict,
+        }
+    };
+    // The nudge, and the session in which a model found no other words; the template was tried as well.
+    assert!(
+        matches!(&verdict, PlanVerdict::Stuck { tried, .. } if *tried == ["nudge", "rephrase"]),
+        "{verdict:?}"
+    );
+}
+
+/// Plays an exploration to its end; the process is killed before each session. Returns the prompts of its sessions.
+async fn explore(fixture: &mut Fixture, is_killed: bool) -> (Vec<String>, PlanVerdict) {
+    let mut prompts = Vec::new();
+    let mut inner = IdlePlan;
+    let mut plan = fixture.plan(&mut inner).await;
+    fixture.play_until(&mut plan, "exploration").await;
+    loop {
+        if is_killed {
+            drop(plan);
+            inner = IdlePlan;
+            plan = fixture.plan(&mut inner).await;
+            fixture.next(&mut plan).await;
+            drop(plan);
+            inner = IdlePlan;
+            plan = fixture.plan(&mut inner).await;
+        }
+        let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+        let approach = played.prompt.split("## Approach\n").nth(1).map(|text| text[..20].to_owned());
+        prompts.extend(approach);
+        let is_over = plan.recovery.exploration().is_none();
+        if is_over {
+            // The workspace is made what the next session needs.
+            if !matches!(played.verdict, PlanVerdict::Stuck { .. }) {
+                fixture.next(&mut plan).await;
+            } else {
+                plan.ended().await.expect("ended");
+            }
+            return (prompts, played.verdict);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_approach_with_the_most_checks_goes_on() {
+    for is_killed in [false, true] {
+        let mut fixture = Fixture::new();
+        let branches = Arc::new(Branches::default());
+        *branches.passed.lock().expect("no panic") = vec![0, 1, 0];
+        fixture.branches = Some(Arc::clone(&branches));
+        let (prompts, verdict) = explore(&mut fixture, is_killed).await;
+        assert!(matches!(verdict, PlanVerdict::Idle), "{verdict:?}");
+        let (up, down, look) = ("Work from the bottom", "Work from the top do", "Look before you writ");
+        assert_eq!(prompts, [up, up, down, down, look, look], "killed: {is_killed}");
+        let made = branches.made.lock().expect("no panic").clone();
+        assert_eq!(made, ["start", "start", "commit-top_down"], "killed: {is_killed}");
+        let notices = fixture.notices();
+        let found = notices.iter().filter(|text| !text.contains("template")).collect::<Vec<_>>();
+        assert_eq!(
+            found[..3],
+            [
+                "Approach 1 of 3, from commit start: bottom_up.",
+                "Approach 2 of 3, from commit start: top_down.",
+                "Approach 3 of 3, from commit start: research_first.",
+            ]
+        );
+        let end = "top_down continues. Commits of the others are kept: `fetch refs/bottom_up`, `fetch refs/research_first`.";
+        assert!(
+            found[3].starts_with("Tried bottom_up (0 checks passed, score 0.00)") && found[3].ends_with(end),
+            "{}",
+            found[3]
+        );
+        assert_eq!(found.len(), 4);
+        assert_eq!(fixture.remedies().iter().filter(|name| *name == "exploration").count(), 1);
+    }
+}
+
+#[tokio::test]
+async fn without_a_better_approach_the_run_continues_from_where_it_was() {
+    let mut fixture = Fixture::new();
+    let branches = Arc::new(Branches::default());
+    fixture.branches = Some(Arc::clone(&branches));
+    let (prompts, verdict) = explore(&mut fixture, false).await;
+    assert_eq!(prompts.len(), 6);
+    assert!(
+        matches!(&verdict, PlanVerdict::Stuck { tried, .. } if tried.last().unwrap() == "exploration"),
+        "{verdict:?}"
+    );
+    assert_eq!(branches.made.lock().expect("no panic").clone(), ["start", "start", "start"]);
+}
+
+#[tokio::test]
+async fn a_run_that_ends_within_an_exploration_leaves_its_commits_as_they_were() {
+    let mut fixture = Fixture::new();
+    let branches = Arc::new(Branches::default());
+    fixture.branches = Some(Arc::clone(&branches));
+    let mut inner = IdlePlan;
+    let mut plan = fixture.plan(&mut inner).await;
+    fixture.play_until(&mut plan, "exploration").await;
+    fixture.play(&mut plan, SessionEnd::Completed).await;
+    plan.ended().await.expect("ended");
+    assert_eq!(branches.kept.lock().expect("no panic").clone(), ["bottom_up"]);
+    assert_eq!(branches.made.lock().expect("no panic").clone(), ["start"]);
+    assert!(fixture.notices().last().unwrap().contains("`fetch refs/bottom_up`"));
 }

@@ -2,11 +2,10 @@
 
 use std::fmt;
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::nudge::{facts, joined};
-use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, Rewriter};
+use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
 
 /// A backend and a model.
@@ -30,7 +29,6 @@ pub(super) const ESCALATION: &str = "escalation";
 
 pub struct ModelEscalator;
 
-#[async_trait]
 impl RecoveryStrategy for ModelEscalator {
     fn name(&self) -> &'static str {
         ESCALATION
@@ -44,7 +42,7 @@ impl RecoveryStrategy for ModelEscalator {
         context.sessions_left > 0 && next(context).is_some()
     }
 
-    async fn apply(&self, _task: &Task, context: &LoopContext, _rewriter: &dyn Rewriter) -> RecoveryResult {
+    fn apply(&self, _task: &Task, context: &LoopContext) -> RecoveryResult {
         RecoveryResult {
             success: true,
             new_prompt: Some(joined(&[context.prompt.clone(), facts(context)])),

@@ -1,11 +1,10 @@
-//! Several approaches beside each other, each in a workspace of its own. The best one that was checked goes on.
+//! Several approaches, one after another, each from the same commit in a workspace that was made anew. The best one that was checked goes on.
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::escalation::Rung;
 use super::nudge::{facts, joined};
-use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, Rewriter};
+use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
 
 /// Approaches that are tried.
@@ -37,7 +36,7 @@ const APPROACHES: [(&str, &str); BRANCHES] = [
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ExplorationBranch {
-    /// Unique within the run; the end of the name of its branch.
+    /// Unique within the exploration.
     pub id: String,
     pub approach: String,
     pub prompt: String,
@@ -46,38 +45,66 @@ pub struct ExplorationBranch {
     pub sessions: u32,
 }
 
-/// Approaches that are tried beside each other.
+/// Approaches that are tried, each from the same commit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Exploration {
+    /// Its checks compare the branches.
+    pub deliverable: String,
     pub branches: Vec<ExplorationBranch>,
 }
 
 /// What a branch has led to.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BranchOutcome {
     pub id: String,
     /// Checks that passed on a clean checkout of the branch.
     pub checks_passed: usize,
     /// The best score of its sessions.
     pub score: f64,
+    pub kept: KeptBranch,
+}
+
+/// Where the commits of a branch are kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptBranch {
+    pub commit: String,
+    /// The ref that keeps them.
+    pub reference: String,
+}
+
+/// How far an exploration is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExplorationState {
+    /// The commit from which every branch starts; `None` before the first one.
+    pub start: Option<String>,
+    /// Checks that passed on it.
+    pub passed_before: usize,
+    /// Of the branches that have ended, in order.
+    pub outcomes: Vec<BranchOutcome>,
+    /// Sessions of the current branch.
+    pub used: u32,
+    /// The best score of the current branch.
+    pub score: f64,
 }
 
 impl Exploration {
-    /// The branch with the most checks that passed, then with the best score. `None` if none is better than nothing.
-    pub fn winner(&self, outcomes: &[BranchOutcome]) -> Option<&ExplorationBranch> {
-        let good =
-            outcomes.iter().filter(|outcome| outcome.checks_passed > 0 || outcome.score >= LEAST_SCORE);
+    /// The branch with the most checks that passed, then with the best score. `None` if none is better than what there was.
+    pub fn winner(&self, passed_before: usize, outcomes: &[BranchOutcome]) -> Option<BranchOutcome> {
+        let is_better = |outcome: &&BranchOutcome| {
+            let is_promising = outcome.score >= LEAST_SCORE && outcome.checks_passed == passed_before;
+            outcome.checks_passed > passed_before || is_promising
+        };
+        let good = outcomes.iter().filter(is_better);
         // The first of several that are equal, so reversed: `max_by` takes the last one.
         let best = good.rev().max_by(|one, other| {
             one.checks_passed.cmp(&other.checks_passed).then(one.score.total_cmp(&other.score))
-        })?;
-        self.branches.iter().find(|branch| branch.id == best.id)
+        });
+        best.cloned()
     }
 }
 
 pub struct BranchExplorer;
 
-#[async_trait]
 impl RecoveryStrategy for BranchExplorer {
     fn name(&self) -> &'static str {
         "exploration"
@@ -91,7 +118,7 @@ impl RecoveryStrategy for BranchExplorer {
         context.can_branch && context.is_new(self.name()) && context.sessions_left >= BRANCHES as u32
     }
 
-    async fn apply(&self, task: &Task, context: &LoopContext, _rewriter: &dyn Rewriter) -> RecoveryResult {
+    fn apply(&self, task: &Task, context: &LoopContext) -> RecoveryResult {
         let rungs = vendors(context);
         let sessions = (context.sessions_left / BRANCHES as u32).clamp(1, SESSIONS_OF_BRANCH);
         let branch = |(number, (approach, words)): (usize, (&str, &str))| ExplorationBranch {
@@ -102,7 +129,8 @@ impl RecoveryStrategy for BranchExplorer {
             sessions,
         };
         let branches = APPROACHES.into_iter().enumerate().map(branch).collect();
-        RecoveryResult { success: true, branch: Some(Exploration { branches }), ..RecoveryResult::default() }
+        let exploration = Exploration { deliverable: task.id.to_string(), branches };
+        RecoveryResult { success: true, branch: Some(exploration), ..RecoveryResult::default() }
     }
 }
 

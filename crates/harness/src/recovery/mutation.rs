@@ -1,13 +1,8 @@
 //! The task in other words: written by a model, or by us where none can be asked.
 
-use async_trait::async_trait;
-
 use super::nudge::{facts, joined};
-use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, RewriteRequest, Rewriter};
+use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, RewriteRequest};
 use crate::roadmap::Task;
-
-/// Characters of a text from a model. A longer one is not used.
-const LONGEST_REWRITE: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutation {
@@ -88,7 +83,6 @@ pub struct PromptMutator {
     pub mutation: Mutation,
 }
 
-#[async_trait]
 impl RecoveryStrategy for PromptMutator {
     fn name(&self) -> &'static str {
         self.mutation.name()
@@ -102,21 +96,22 @@ impl RecoveryStrategy for PromptMutator {
         context.is_new(self.name())
     }
 
-    async fn apply(&self, task: &Task, context: &LoopContext, rewriter: &dyn Rewriter) -> RecoveryResult {
+    fn apply(&self, task: &Task, context: &LoopContext) -> RecoveryResult {
+        let asked = format!(
+            "A coding agent is stuck on the task below, and you improve its description. {} Answer from what you read here: use no tools, \
+             and do not work on the task yourself.",
+            self.mutation.request()
+        );
+        let described = match context.instruction.as_str() {
+            "" => task.prompt(None),
+            instruction => instruction.to_owned(),
+        };
         let request = RewriteRequest {
-            system: format!(
-                "You improve the description of a task on which a coding agent is stuck. {} Reply with the improved task only.",
-                self.mutation.request()
-            ),
-            prompt: joined(&[task.prompt(None), facts(context)]),
+            prompt: joined(&[asked, described, facts(context)]),
+            rest: joined(&[criteria(task), facts(context)]),
         };
-        let rewritten = rewriter.rewrite(&request).await.map(|text| text.trim().to_owned());
-        let usable = rewritten.filter(|text| !text.is_empty() && text.chars().count() <= LONGEST_REWRITE);
-        let prompt = match usable {
-            Some(text) => joined(&[text, criteria(task), facts(context)]),
-            None => joined(&[context.prompt.clone(), self.mutation.text(task, context), facts(context)]),
-        };
-        RecoveryResult::prompt(prompt)
+        let own = joined(&[context.prompt.clone(), self.mutation.text(task, context), facts(context)]);
+        RecoveryResult { rewrite: Some(request), ..RecoveryResult::prompt(own) }
     }
 }
 

@@ -1,8 +1,6 @@
 //! The first remedy: the same prompt, with what was tried and what the checks said.
 
-use async_trait::async_trait;
-
-use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, Rewriter};
+use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
 
 /// What was tried that is listed, the newest.
@@ -13,7 +11,6 @@ const SHOWN_OUTPUT: usize = 1500;
 
 pub struct Nudge;
 
-#[async_trait]
 impl RecoveryStrategy for Nudge {
     fn name(&self) -> &'static str {
         "nudge"
@@ -27,7 +24,7 @@ impl RecoveryStrategy for Nudge {
         context.is_new(self.name())
     }
 
-    async fn apply(&self, _task: &Task, context: &LoopContext, _rewriter: &dyn Rewriter) -> RecoveryResult {
+    fn apply(&self, _task: &Task, context: &LoopContext) -> RecoveryResult {
         let advice = "Do not repeat what was tried. First say in one sentence why it did not work. Then take the smallest step \
                       that tests another explanation.";
         let parts = [context.prompt.clone(), facts(context), advice.to_owned()];

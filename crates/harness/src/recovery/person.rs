@@ -1,13 +1,10 @@
 //! The last remedy: a person.
 
-use async_trait::async_trait;
-
-use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, Rewriter};
+use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
 
 pub struct AskPerson;
 
-#[async_trait]
 impl RecoveryStrategy for AskPerson {
     fn name(&self) -> &'static str {
         "human"
@@ -21,7 +18,7 @@ impl RecoveryStrategy for AskPerson {
         context.applied.iter().all(|remedy| remedy.name != self.name())
     }
 
-    async fn apply(&self, _task: &Task, _context: &LoopContext, _rewriter: &dyn Rewriter) -> RecoveryResult {
+    fn apply(&self, _task: &Task, _context: &LoopContext) -> RecoveryResult {
         RecoveryResult::person()
     }
 }

@@ -1,15 +1,17 @@
 //! The contract of a remedy.
 
-use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use super::escalation::Rung;
-use super::exploration::Exploration;
+use super::exploration::{Exploration, ExplorationState};
+use super::nudge::joined;
 use crate::progress::FailedCheck;
 use crate::roadmap::Task;
 
+/// Characters of a text from a model. A longer one is not used.
+const LONGEST_REWRITE: usize = 20_000;
+
 /// A remedy for a task that is stuck.
-#[async_trait]
 pub trait RecoveryStrategy: Send + Sync {
     fn name(&self) -> &'static str;
 
@@ -18,8 +20,7 @@ pub trait RecoveryStrategy: Send + Sync {
 
     fn can_apply(&self, context: &LoopContext) -> bool;
 
-    /// `rewriter` asks a model for other words; each remedy has words of its own, too.
-    async fn apply(&self, task: &Task, context: &LoopContext, rewriter: &dyn Rewriter) -> RecoveryResult;
+    fn apply(&self, task: &Task, context: &LoopContext) -> RecoveryResult;
 }
 
 /// What the next session does differently.
@@ -28,8 +29,11 @@ pub struct RecoveryResult {
     /// Whether there is something to try.
     pub success: bool,
     pub new_prompt: Option<String>,
+    /// What a model is asked first, whose words then replace those of `new_prompt`. `None` once they are final.
+    #[serde(default)]
+    pub rewrite: Option<RewriteRequest>,
     pub escalated_to: Option<Rung>,
-    /// Approaches to be tried beside each other.
+    /// Approaches to be tried, each from the same commit.
     pub branch: Option<Exploration>,
     pub needs_human: bool,
 }
@@ -47,8 +51,10 @@ impl RecoveryResult {
 /// What is known about a task that is stuck.
 #[derive(Debug, Clone, Default)]
 pub struct LoopContext {
-    /// The prompt of the last session.
+    /// What a new prompt begins with; empty if it is added to that of the session.
     pub prompt: String,
+    /// What the session was asked for; empty if the task says all of it.
+    pub instruction: String,
     /// What the agent said in the sessions without progress, the newest last.
     pub tried: Vec<String>,
     pub failed_checks: Vec<FailedCheck>,
@@ -56,7 +62,7 @@ pub struct LoopContext {
     pub current: Rung,
     /// Backends and models of the user's configuration, the most capable last.
     pub ladder: Vec<Rung>,
-    /// Whether tasks have workspaces, so that there can be several.
+    /// Whether there is a workspace, and checks that can compare what several approaches have led to.
     pub can_branch: bool,
     /// Remedies since the task became stuck. Set by [`super::Recovery`].
     pub applied: Vec<AppliedRemedy>,
@@ -100,28 +106,34 @@ pub struct AppliedRemedy {
     /// Sessions that it has used.
     pub used: u32,
     pub outcome: RemedyOutcome,
+    /// How far the approaches are; only where there are some.
+    #[serde(default)]
+    pub exploration: ExplorationState,
 }
 
 /// What a model is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RewriteRequest {
-    pub system: String,
     pub prompt: String,
+    /// Follows the model's words: what counts as success, and what was tried.
+    pub rest: String,
 }
 
-/// Asks a model for other words.
-#[async_trait]
-pub trait Rewriter: Send + Sync {
-    /// `None` if no model can be asked.
-    async fn rewrite(&self, request: &RewriteRequest) -> Option<String>;
+impl RewriteRequest {
+    /// The finished text; `None` if the words of the model cannot be used.
+    fn finished(&self, words: &str) -> Option<String> {
+        let words = words.trim();
+        let is_usable = !words.is_empty() && words.chars().count() <= LONGEST_REWRITE;
+        is_usable.then(|| joined(&[format!("## The task in other words\n{words}"), self.rest.clone()]))
+    }
 }
 
-/// For runs in which no model is asked.
-pub struct NoRewriter;
-
-#[async_trait]
-impl Rewriter for NoRewriter {
-    async fn rewrite(&self, _request: &RewriteRequest) -> Option<String> {
-        None
+impl RecoveryResult {
+    /// `words` are the model's; without any, or if they cannot be used, our own stay.
+    pub(super) fn rewritten(&mut self, words: Option<&str>) {
+        let request = self.rewrite.take();
+        if let Some(text) = request.zip(words).and_then(|(request, words)| request.finished(words)) {
+            self.new_prompt = Some(text);
+        }
     }
 }

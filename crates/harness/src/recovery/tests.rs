@@ -1,10 +1,9 @@
-use async_trait::async_trait;
 use autonoe_core::event::ProgressVerdict;
 use autonoe_core::money::Usd;
 
 use super::{
-    BranchOutcome, LoopContext, NoRewriter, Recovery, RecoveryBudget, RecoveryResult, RecoveryState,
-    RemedyStep, RewriteRequest, Rewriter, Rung,
+    BranchOutcome, KeptBranch, LoopContext, Recovery, RecoveryBudget, RecoveryResult, RecoveryState,
+    RemedyStep, Rung,
 };
 use crate::progress::FailedCheck;
 use crate::roadmap::{Roadmap, Task};
@@ -34,15 +33,15 @@ fn context() -> LoopContext {
 }
 
 /// Tries everything without success. A process that is killed before each step changes nothing.
-async fn exhaust(
+fn exhaust(
     budget: RecoveryBudget,
     context: &LoopContext,
 ) -> (Vec<String>, Vec<RecoveryResult>, RecoveryState) {
     let (mut state, mut results) = (RecoveryState::default(), Vec::new());
     loop {
         let mut recovery = Recovery::new(budget, state);
-        let result = recovery.next(&task(), context.clone(), &NoRewriter).await;
-        let again = recovery.next(&task(), context.clone(), &NoRewriter).await;
+        let result = recovery.next(&task(), context.clone());
+        let again = recovery.next(&task(), context.clone());
         assert!(result == again || result.needs_human, "a remedy that is being tried is continued");
         results.push(result.clone());
         if result.needs_human {
@@ -52,7 +51,7 @@ async fn exhaust(
         loop {
             let saved = serde_json::to_string(recovery.state()).expect("saved");
             recovery = Recovery::new(budget, serde_json::from_str(&saved).expect("restored"));
-            let resumed = recovery.next(&task(), context.clone(), &NoRewriter).await;
+            let resumed = recovery.next(&task(), context.clone());
             assert_eq!(resumed, result);
             if recovery.observe(ProgressVerdict::Idle, Usd(0.5)) == RemedyStep::Failed {
                 break;
@@ -62,9 +61,9 @@ async fn exhaust(
     }
 }
 
-#[tokio::test]
-async fn remedies_are_tried_in_order_and_none_twice() {
-    let (names, results, state) = exhaust(RecoveryBudget::default(), &context()).await;
+#[test]
+fn remedies_are_tried_in_order_and_none_twice() {
+    let (names, results, state) = exhaust(RecoveryBudget::default(), &context());
     let expected = [
         "nudge",
         "rephrase",
@@ -87,41 +86,42 @@ async fn remedies_are_tried_in_order_and_none_twice() {
     assert!(last.needs_human && !last.success && last.new_prompt.is_none());
 }
 
-#[tokio::test]
-async fn one_budget_ends_everything() {
+#[test]
+fn one_budget_ends_everything() {
     let sessions = RecoveryBudget { sessions: 3, cost: None };
-    let (names, _, state) = exhaust(sessions, &context()).await;
+    let (names, _, state) = exhaust(sessions, &context());
     assert_eq!(names, ["nudge", "rephrase", "decompose", "human"]);
     assert_eq!(state.sessions_used(), 3);
     let money = RecoveryBudget { sessions: 20, cost: Some(Usd(1.0)) };
-    let (names, ..) = exhaust(money, &context()).await;
+    let (names, ..) = exhaust(money, &context());
     assert_eq!(names, ["nudge", "rephrase", "human"]);
-    let (names, ..) = exhaust(RecoveryBudget { sessions: 9, cost: None }, &context()).await;
+    let (names, ..) = exhaust(RecoveryBudget { sessions: 9, cost: None }, &context());
     assert_eq!(names.last().map(String::as_str), Some("human"));
     assert!(!names.contains(&"exploration".to_owned()), "three branches do not fit: {names:?}");
 }
 
-#[tokio::test]
-async fn a_remedy_that_worked_resets_but_the_budget_is_used() {
+#[test]
+fn a_remedy_that_worked_resets_but_the_budget_is_used() {
     let mut recovery = Recovery::new(RecoveryBudget::default(), RecoveryState::default());
     for _ in 0..2 {
-        recovery.next(&task(), context(), &NoRewriter).await;
+        recovery.next(&task(), context());
         recovery.observe(ProgressVerdict::Idle, Usd(0.0));
     }
-    recovery.next(&task(), context(), &NoRewriter).await;
-    assert_eq!(recovery.observe(ProgressVerdict::Progressed, Usd(0.0)), RemedyStep::Worked);
+    recovery.next(&task(), context());
+    assert_eq!(recovery.observe(ProgressVerdict::Progressed, Usd(0.5)), RemedyStep::Worked);
     assert_eq!(recovery.state().current(), None);
-    recovery.next(&task(), context(), &NoRewriter).await;
+    recovery.next(&task(), context());
     let names: Vec<&str> = recovery.state().applied().iter().map(|remedy| remedy.name.as_str()).collect();
     assert_eq!(names, ["nudge", "rephrase", "decompose", "nudge"]);
     assert_eq!(recovery.state().sessions_used(), 3);
     recovery.start_over();
-    assert_eq!(recovery.state().sessions_used(), 0);
+    assert_eq!((recovery.state().sessions_used(), recovery.state().applied().len()), (0, 0));
+    assert_eq!(recovery.state().cost_used, Usd(0.5), "the money is that of the run");
 }
 
-#[tokio::test]
-async fn every_text_is_finished_and_names_what_failed() {
-    let (_, results, _) = exhaust(RecoveryBudget::default(), &context()).await;
+#[test]
+fn every_text_is_finished_and_names_what_failed() {
+    let (_, results, _) = exhaust(RecoveryBudget::default(), &context());
     let prompts: Vec<&String> = results.iter().filter_map(|result| result.new_prompt.as_ref()).collect();
     assert_eq!(prompts.len(), 8);
     for prompt in &prompts {
@@ -137,36 +137,36 @@ async fn every_text_is_finished_and_names_what_failed() {
     assert!(prompts[5].contains("- Do not try this again, it did not help: I changed the parser."));
 }
 
-struct Model(&'static str);
+/// The prompt of the remedy after the nudge, with words from a model.
+fn rephrased(words: Option<&str>) -> (String, RecoveryState) {
+    let mut recovery = Recovery::new(RecoveryBudget::default(), RecoveryState::default());
+    recovery.next(&task(), context());
+    recovery.observe(ProgressVerdict::Idle, Usd(0.0));
+    let request = recovery.next(&task(), context()).rewrite.expect("a request");
+    for part in ["Rephrase it", "Add a cart", "no cart"] {
+        assert!(request.prompt.contains(part), "{}", request.prompt);
+    }
+    recovery.rewritten(words, Usd(0.5));
+    let result = recovery.next(&task(), context());
+    assert_eq!(result.rewrite, None, "no model is asked twice");
+    (result.new_prompt.expect("a prompt"), recovery.state().clone())
+}
 
-#[async_trait]
-impl Rewriter for Model {
-    async fn rewrite(&self, request: &RewriteRequest) -> Option<String> {
-        assert!(request.system.contains("Rephrase it") || request.system.contains("Decompose it"));
-        assert!(request.prompt.contains("Add a cart") && request.prompt.contains("no cart"));
-        Some(self.0.to_owned())
+#[test]
+fn a_model_finds_other_words_but_not_other_criteria() {
+    let (prompt, state) = rephrased(Some(" Build a basket. "));
+    let expected = "## The task in other words\nBuild a basket.\n\n## Success Criteria\nit holds books\n\n## What has been tried";
+    assert!(prompt.starts_with(expected), "{prompt}");
+    assert_eq!((state.sessions_used(), state.cost_used), (1, Usd(0.5)), "only its cost counts");
+    for unusable in [None, Some("  "), Some(&*"x".repeat(20_001))] {
+        let (prompt, _) = rephrased(unusable);
+        assert!(prompt.contains("When you are done, this must be true: Add a cart"), "{prompt}");
     }
 }
 
-#[tokio::test]
-async fn a_model_finds_other_words_but_not_other_criteria() {
-    let mut recovery = Recovery::new(RecoveryBudget::default(), RecoveryState::default());
-    recovery.next(&task(), context(), &Model("")).await;
-    recovery.observe(ProgressVerdict::Idle, Usd(0.0));
-    let prompt =
-        recovery.next(&task(), context(), &Model(" Build a basket. ")).await.new_prompt.expect("a prompt");
-    assert!(
-        prompt
-            .starts_with("Build a basket.\n\n## Success Criteria\nit holds books\n\n## What has been tried")
-    );
-    recovery.observe(ProgressVerdict::Idle, Usd(0.0));
-    let prompt = recovery.next(&task(), context(), &Model("  ")).await.new_prompt.expect("a prompt");
-    assert!(prompt.contains("## Steps"), "an empty reply is not used: {prompt}");
-}
-
-#[tokio::test]
-async fn three_approaches_are_tried_and_the_best_checked_one_wins() {
-    let (_, results, _) = exhaust(RecoveryBudget::default(), &context()).await;
+#[test]
+fn three_approaches_are_tried_and_the_best_checked_one_wins() {
+    let (_, results, _) = exhaust(RecoveryBudget::default(), &context());
     let exploration = results.iter().find_map(|result| result.branch.as_ref()).expect("an exploration");
     let branches: Vec<_> = exploration
         .branches
@@ -179,19 +179,24 @@ async fn three_approaches_are_tried_and_the_best_checked_one_wins() {
         ("cart-research-first", "research_first", "codex"),
     ];
     assert_eq!(branches, expected);
-    let outcome = |id: &str, checks_passed, score| BranchOutcome { id: id.to_owned(), checks_passed, score };
+    let outcome = |id: &str, checks_passed, score| {
+        let kept = KeptBranch::default();
+        BranchOutcome { id: id.to_owned(), checks_passed, score, kept }
+    };
     let winner =
-        |outcomes: &[BranchOutcome]| exploration.winner(outcomes).map(|branch| branch.approach.clone());
+        |before, outcomes: &[BranchOutcome]| exploration.winner(before, outcomes).map(|branch| branch.id);
     let checked = [outcome("cart-bottom-up", 0, 0.9), outcome("cart-top-down", 1, 0.2)];
-    assert_eq!(winner(&checked).as_deref(), Some("top_down"), "what was checked counts, not what was said");
+    let top_down = Some("cart-top-down");
+    assert_eq!(winner(0, &checked).as_deref(), top_down, "what was checked counts, not what was said");
+    assert_eq!(winner(1, &checked), None, "neither is better than what there was");
     let equal = [outcome("cart-bottom-up", 1, 0.4), outcome("cart-top-down", 1, 0.4)];
-    assert_eq!(winner(&equal).as_deref(), Some("bottom_up"));
-    assert_eq!(winner(&[outcome("cart-bottom-up", 0, 0.29)]), None);
+    assert_eq!(winner(0, &equal).as_deref(), Some("cart-bottom-up"));
+    assert_eq!(winner(0, &[outcome("cart-bottom-up", 0, 0.29)]), None);
 }
 
-#[tokio::test]
-async fn without_a_ladder_and_workspaces_a_person_comes_after_the_words() {
+#[test]
+fn without_a_ladder_and_workspaces_a_person_comes_after_the_words() {
     let alone = LoopContext { ladder: Vec::new(), can_branch: false, ..context() };
-    let (names, ..) = exhaust(RecoveryBudget::default(), &alone).await;
+    let (names, ..) = exhaust(RecoveryBudget::default(), &alone);
     assert_eq!(names[5..], ["negative", "human"]);
 }

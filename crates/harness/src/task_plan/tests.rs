@@ -162,13 +162,17 @@ impl PlanMemory for World {
         Ok(None)
     }
 
-    async fn save_recovery(&self, _: &Value) -> Result<(), Fault> {
+    async fn save_recovery(&self, _: &Value, _events: &[RunEvent]) -> Result<(), Fault> {
         Ok(())
     }
 
     async fn record_event(&self, event: &RunEvent) -> Result<(), Fault> {
         self.events.lock().expect("no panic").push(event.clone());
         Ok(())
+    }
+
+    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
+        Ok(None)
     }
 
     async fn last_session(&self) -> Result<Option<Iteration>, Fault> {
@@ -234,6 +238,8 @@ impl Fixture {
         self.sessions += 1;
         let finished = Iteration {
             number: self.sessions,
+            backend: "native".to_owned(),
+            model: "best".to_owned(),
             instruction: session.instruction,
             outcome,
             spent: Ledger::default(),

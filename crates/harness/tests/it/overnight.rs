@@ -11,9 +11,7 @@ use autonoe_core::money::Usd;
 use autonoe_harness::alerts::{Alert, AlertManager, AlertType, OnCritical};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_harness::progress::{ProgressDetector, SessionTrace};
-use autonoe_harness::recovery::{
-    LoopContext, NoRewriter, Recovery, RecoveryBudget, RecoveryState, RemedyStep, Rung,
-};
+use autonoe_harness::recovery::{LoopContext, Recovery, RecoveryBudget, RecoveryState, RemedyStep, Rung};
 use autonoe_harness::roadmap::{Roadmap, TaskId, set_done};
 use autonoe_harness::schedule::{Next, Schedule, TaskRecord, TaskStatus};
 use autonoe_harness::state_view::StateManager;
@@ -85,7 +83,7 @@ impl<'a> Process<'a> {
         let mut recovery = Recovery::new(RecoveryBudget::default(), self.saved.recovery.clone());
         let remedy = match self.saved.stuck.state() {
             StuckState::Stuck | StuckState::Recovering => {
-                let result = recovery.next(task, self.context(task.prompt(None)), &NoRewriter).await;
+                let result = recovery.next(task, self.context(task.prompt(None)));
                 self.saved.recovery = recovery.state().clone();
                 if result.needs_human {
                     self.alert(AlertType::StuckUnrecoverable, &id);

@@ -14,8 +14,8 @@ use autonoe_harness::control::{HarnessDirectory, HarnessStop, LogLevel, LoopStat
 use autonoe_harness::handle::{HarnessHandle, HarnessStatus, KILL_TIMEOUT, LOG_TAIL};
 use autonoe_harness::progress::{ProgressDetector, ProgressSignal, SessionTrace, TreeSnapshot, WEIGHTS};
 use autonoe_harness::recovery::{
-    AskPerson, BranchExplorer, LoopContext, ModelEscalator, Mutation, NoRewriter, Nudge, PromptMutator,
-    Recovery, RecoveryBudget, RecoveryResult, RecoveryState, RecoveryStrategy, Rung,
+    AskPerson, BranchExplorer, LoopContext, ModelEscalator, Mutation, Nudge, PromptMutator, Recovery,
+    RecoveryBudget, RecoveryResult, RecoveryState, RecoveryStrategy, Rung,
 };
 use autonoe_harness::roadmap::{Roadmap, Task};
 use autonoe_harness::schedule::{TaskRecord, TaskStatus};
@@ -141,12 +141,13 @@ const CONTRACTS: [(&str, &str, fn()); 57] = [
     }),
     ("RecoveryStrategy", "RecoveryResult indicating success and what changed", || {
         for strategy in strategies() {
-            let RecoveryResult { success, new_prompt, escalated_to, branch, needs_human } = apply(&*strategy);
+            let RecoveryResult { success, new_prompt, escalated_to, branch, needs_human, .. } =
+                apply(&*strategy);
             assert_eq!(success, new_prompt.is_some() || escalated_to.is_some() || branch.is_some());
             assert_ne!(success, needs_human);
         }
         let mut recovery = Recovery::new(RecoveryBudget::default(), RecoveryState::default());
-        block_on(recovery.next(&task(""), context(), &NoRewriter));
+        recovery.next(&task(""), context());
         recovery.observe(ProgressVerdict::Progressed, Usd::ZERO);
         assert_eq!(recovery.state().summary(), ["nudge: 1 session, worked"]);
     }),
@@ -416,11 +417,7 @@ fn strategies() -> Vec<Box<dyn RecoveryStrategy>> {
 }
 
 fn apply(strategy: &dyn RecoveryStrategy) -> RecoveryResult {
-    block_on(strategy.apply(&task(""), &context(), &NoRewriter))
-}
-
-fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+    strategy.apply(&task(""), &context())
 }
 
 fn alert(kind: AlertType, iteration: u32) -> Alert {

@@ -308,7 +308,7 @@ fn label(instruction: Phase, step: Option<&str>) -> String {
 /// Parses the stored name of a step.
 fn read_label(label: &str) -> Option<(Phase, String)> {
     let (name, step) = label.split_once(' ')?;
-    let names = [Phase::Step, Phase::Inspection];
+    let names = [Phase::Step, Phase::Inspection, Phase::Coding, Phase::Review, Phase::Rewriting];
     Some((names.into_iter().find(|known| known.name() == name)?, step.to_owned()))
 }
 
@@ -336,21 +336,47 @@ pub(super) fn save_recovery_state(db: &Connection, RunId(run): RunId, state: &st
     .map(drop)
 }
 
-/// The latest finished session of a step, as far as a plan needs it.
-pub(super) fn last_session(db: &Connection, RunId(run): RunId) -> Result<Option<Iteration>> {
-    let row: Option<(u32, String, String, f64, String)> = db
+/// Whose session it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionKind {
+    /// A step of a declarative agent, or a task of a roadmap.
+    Step,
+    Rewriting,
+}
+
+/// The latest finished session of a kind, as far as a plan needs it.
+pub(super) fn last_session(
+    db: &Connection,
+    RunId(run): RunId,
+    kind: SessionKind,
+) -> Result<Option<Iteration>> {
+    type Row = (u32, String, String, f64, String, String, String);
+    let row: Option<Row> = db
         .query_row(
-            "SELECT s.number, s.instruction, s.outcome, COALESCE(s.duration_seconds, 0), t.body
+            "SELECT s.number, s.instruction, s.outcome, COALESCE(s.duration_seconds, 0), t.body, s.backend, s.model
              FROM said t JOIN sessions s ON s.run = t.run AND s.number = t.session
-             WHERE t.run = ?1 AND s.outcome IS NOT NULL ORDER BY s.number DESC LIMIT 1",
-            [run],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
+             WHERE t.run = ?1 AND s.outcome IS NOT NULL AND (s.instruction LIKE ?2) = ?3
+             ORDER BY s.number DESC LIMIT 1",
+            params![run, format!("{} %", Phase::Rewriting), kind == SessionKind::Rewriting],
+            |row| {
+                Ok((
+                    row.get(0)?,
+                    row.get(1)?,
+                    row.get(2)?,
+                    row.get(3)?,
+                    row.get(4)?,
+                    row.get(5)?,
+                    row.get(6)?,
+                ))
+            },
         )
         .optional()?;
-    Ok(row.and_then(|(number, label, outcome, seconds, output)| {
+    Ok(row.and_then(|(number, label, outcome, seconds, output, backend, model)| {
         let (name, step) = read_label(&label)?;
         Some(Iteration {
             number,
+            backend,
+            model,
             instruction: Instruction::of_step(name, &step, String::new()),
             outcome: serde_json::from_str(&outcome).ok()?,
             spent: Ledger::default(),

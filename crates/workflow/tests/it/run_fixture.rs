@@ -374,7 +374,9 @@ impl Journal for RunFixture {
                 state.ended_sessions += 1;
                 let output = output.map(|output| *output).unwrap_or_default();
                 let instruction = Instruction::of_step(Phase::Step, "", String::new());
-                state.last = Some(Iteration { number, instruction, outcome, spent, duration, output });
+                let (backend, model) = ("scripted".to_owned(), "scripted".to_owned());
+                state.last =
+                    Some(Iteration { number, backend, model, instruction, outcome, spent, duration, output });
             }
             JournalRecord::QuotaWait(_)
             | JournalRecord::Outage(_)
@@ -414,13 +416,17 @@ impl PlanMemory for RunFixture {
         Ok(None)
     }
 
-    async fn save_recovery(&self, _state: &Value) -> Result<(), Fault> {
+    async fn save_recovery(&self, _state: &Value, _events: &[RunEvent]) -> Result<(), Fault> {
         self.write()
     }
 
     async fn record_event(&self, event: &RunEvent) -> Result<(), Fault> {
         self.state.lock().expect("no panic").recorded_events.push(event.clone());
         Ok(())
+    }
+
+    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
+        Ok(None)
     }
 
     async fn last_session(&self) -> Result<Option<Iteration>, Fault> {

@@ -9,6 +9,7 @@ use crate::backend_name::ALL;
 use crate::environment::Environment;
 use crate::probe;
 use crate::providers;
+use crate::recovery_ladder::{LadderRung, resolve_ladder};
 use crate::resolve_backends::first_ready;
 use crate::vendors::{self, Readiness};
 
@@ -92,7 +93,24 @@ async fn models(environment: &Environment, has_agent: bool) -> Vec<DoctorFinding
         let (backend, because) = first_ready(None, environment, &providers);
         findings.push(DoctorFinding::Good(format!("a run uses the agent {}: {because}", backend.name())));
     }
+    findings.extend(ladder(environment, &user, &providers));
     findings
+}
+
+/// What a stuck run would try.
+fn ladder(environment: &Environment, user: &UserConfig, providers: &[Provider]) -> Vec<DoctorFinding> {
+    let rungs = match resolve_ladder(user, providers, environment) {
+        Ok(rungs) => rungs,
+        Err(fault) => return vec![DoctorFinding::fault("recovery ladder", &fault)],
+    };
+    let finding = |rung: &LadderRung| match &rung.backend {
+        Ok(resolved) => {
+            let model = &resolved.models.work;
+            DoctorFinding::Good(format!("recovery ladder, {}: ready, with the model {model}", rung.name))
+        }
+        Err(why) => DoctorFinding::Note(format!("recovery ladder, {}: skipped, since {why}", rung.name)),
+    };
+    rungs.iter().map(finding).collect()
 }
 
 fn model_provider(provider: &Provider, user: &UserConfig) -> DoctorFinding {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{max_duration, options};
+use super::{max_duration, max_retries, options};
 use crate::agent::Instruction;
 use crate::deliverable::DeliverableStatus::Pending;
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultLayer};
 use crate::instruction::Phase;
 use crate::limits::MAX_IDLE_SESSIONS;
 use crate::outcome::{PlanReport, RunOutcome, SessionEnd};
@@ -19,8 +19,10 @@ use crate::testing::{LogEntry, World};
 const LIMIT: Duration = Duration::from_secs(10);
 
 /// Each session may take ten seconds; the first one that completes ends the run.
+#[derive(Default)]
 struct LimitedPlan {
     ends: Vec<SessionEnd>,
+    is_optional: bool,
 }
 
 #[async_trait]
@@ -29,7 +31,8 @@ impl Plan for LimitedPlan {
         let instruction = Instruction::briefed(Phase::Coding, "Build it.".to_owned(), None);
         let model = Some("own".to_owned());
         let backends = vec!["unknown".to_owned()];
-        let session = NextSession { time_limit: Some(LIMIT), model, backends, ..instruction.into() };
+        let (time_limit, is_optional) = (Some(LIMIT), self.is_optional);
+        let session = NextSession { time_limit, model, backends, is_optional, ..instruction.into() };
         Ok(NextAction::Session(session))
     }
 
@@ -50,7 +53,7 @@ impl Plan for LimitedPlan {
 async fn a_session_that_reaches_its_own_time_limit_does_not_end_the_run() {
     let world =
         World::with(&[("A", Pending)]).sessions([hangs_while_opening(), session().says("x").completes()]);
-    let mut plan = LimitedPlan { ends: Vec::new() };
+    let mut plan = LimitedPlan::default();
     let report = world.drive(&mut plan, RunState::default(), options()).await;
     assert_eq!(report.outcome, RunOutcome::AllPassed);
     assert_eq!(plan.ends, [SessionEnd::DurationExceeded { limit: LIMIT }, SessionEnd::Completed]);
@@ -62,9 +65,28 @@ async fn a_session_that_reaches_its_own_time_limit_does_not_end_the_run() {
 async fn the_limit_of_the_run_still_ends_it() {
     let limit = Duration::from_secs(4);
     let world = World::with(&[("A", Pending)]).sessions([hangs_while_opening()]);
-    let mut plan = LimitedPlan { ends: Vec::new() };
+    let mut plan = LimitedPlan::default();
     let report = world.drive(&mut plan, RunState::default(), max_duration(limit)).await;
     assert_eq!(report.outcome, RunOutcome::DurationExceeded { limit });
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_optional_sessions_are_none_of_the_runs() {
+    let quota = SessionEnd::QuotaExceeded { message: "Used up.".to_owned(), resets_at: None };
+    let not_logged_in = || session().fails(Fault::permanent(FaultLayer::Config, "not_logged_in", "Log in."));
+    let world = World::with(&[("A", Pending)]).sessions([
+        not_logged_in(),
+        session().fails(Fault::outage(FaultLayer::Model, "away", "The service is away.")),
+        session().ends(quota),
+        session().says("x").completes(),
+    ]);
+    let mut plan = LimitedPlan { is_optional: true, ..LimitedPlan::default() };
+    let report = world.drive(&mut plan, RunState::default(), max_retries(0)).await;
+    assert_eq!((report.outcome, plan.ends.len()), (RunOutcome::AllPassed, 4));
+    let world = World::with(&[("A", Pending)]).sessions([not_logged_in()]);
+    let mut plan = LimitedPlan::default();
+    let report = world.drive(&mut plan, RunState::default(), max_retries(0)).await;
+    assert!(matches!(report.outcome, RunOutcome::Failed { .. }), "others end it: {:?}", report.outcome);
 }
 
 /// Makes no progress, and has so much else to do.

@@ -1,0 +1,45 @@
+//! What a recovery remembers when its process dies.
+
+use autonoe_core::event::RunEvent;
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::money::Usd;
+use serde::{Deserialize, Serialize};
+
+use super::RecoveringPlan;
+use crate::progress::ProgressDetector;
+use crate::recovery::{RecoveryState, Rung};
+use crate::stuck::StuckDetector;
+
+#[derive(Default, Serialize, Deserialize)]
+pub(super) struct SavedRecovery {
+    /// The last session that was judged.
+    pub judged: u32,
+    /// Sessions of the run that counted up to it, and what they cost.
+    pub iterations: u32,
+    pub spent: Usd,
+    /// Sessions since the inner plan last said that one was progress.
+    pub idle_sessions: u32,
+    pub progress: ProgressDetector,
+    pub stuck: StuckDetector,
+    pub recovery: RecoveryState,
+    /// The run's own backend and model.
+    pub own: Rung,
+    /// The commit of which the workspace must be made before the next session.
+    pub go_to: Option<String>,
+    /// Nothing is left to try.
+    pub has_given_up: bool,
+}
+
+impl RecoveringPlan<'_> {
+    /// Saves the state together with what has led to it, and then shows it.
+    pub(super) async fn save_and_publish(&mut self, events: &[RunEvent]) -> Result<(), Fault> {
+        self.state.recovery = self.recovery.state().clone();
+        let saved = serde_json::to_value(&self.state).map_err(|error| {
+            let message = format!("The state of the recovery cannot be saved: {error}.");
+            Fault::permanent(FaultLayer::Store, "recovery_state", message)
+        })?;
+        self.setup.memory.save_recovery(&saved, events).await?;
+        events.iter().for_each(self.setup.on_event);
+        Ok(())
+    }
+}
