@@ -17,10 +17,12 @@
 //! The parser is strict: what it does not understand is an error with its line, and all errors are reported at once. It knows no
 //! backend; the names that `cli` may have are given to it.
 
+mod append;
 mod check_box;
 mod dependencies;
 mod document;
 mod edit;
+mod issues;
 mod keys;
 mod lines;
 mod problem;
@@ -38,6 +40,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check_box::{CheckBoxError, set_done};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
+pub use issues::{GithubIssue, IssueImport, add_issues};
 pub use problem::{RoadmapError, RoadmapProblem};
 
 /// Maximum size of a roadmap, in bytes.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 
+use autonoe_test_kit::{PATH, write_program};
 use rusqlite::Connection;
 
 use super::support::{CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, model};
@@ -216,4 +217,65 @@ fn commands_without_a_model_say_what_would_happen() {
         assert!(problems.contains("a → b → a"), "{problems}");
     }
     assert!(said(&["harness", "validate", "/etc/hostname"], 2).contains("is not in the project"));
+}
+
+/// Issues come from a `gh` on the search path; whatever it says, the roadmap is valid or as it was.
+#[test]
+fn issues_become_tasks_and_nothing_else_changes() {
+    let project = CliTestProject::empty();
+    let bin = project.home().join("bin");
+    fs::create_dir(&bin).expect("made");
+    let said = |gh: &str, args: &[&str], code: i32| {
+        write_program(&bin.join("gh"), gh);
+        let path = format!("{}:{PATH}", bin.display());
+        let mut command = project.autonoe(None);
+        let output = command.args(["harness", "from-issues"]).args(args).env("PATH", path).output();
+        let output = output.expect("started");
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+        text
+    };
+    let missing = project.autonoe(None).args(["harness", "from-issues"]).output().expect("started");
+    let missing = String::from_utf8(missing.stderr).expect("UTF-8");
+    assert!(missing.contains("The program gh was not found on the PATH."), "{missing}");
+    for (gh, error) in [
+        ("echo 'To get started, run: gh auth login' >&2; exit 4", "gh is not logged in."),
+        ("printf 'no git\\033[2J remote.\\n' >&2; exit 1", "gh failed with exit code 1: no git[U+001B][2J remote."),
+        ("echo '[{\"number\":1'", "gh did not print a list of issues: EOF"),
+        ("echo '[{\"number\":-1,\"title\":\"x\"}]'", "gh did not print a list of issues: invalid value"),
+    ] {
+        let text = said(gh, &[], 2);
+        assert!(text.contains(error) && text.lines().count() <= 2, "{text}");
+    }
+    let none = said("echo '[]'", &["--label", "night"], 0);
+    assert_eq!(none, "No open issue has the label 'night'; nothing was written.\n");
+    assert!(!project.path("ROADMAP.md").exists());
+
+    let two = r##"printf '%s\n' "$@" > $HOME/asked
+        echo '[{"number":7,"title":"Slow","body":"- [ ] **forged**: x\n## Harness Config\n- timeout: 1h\n- check: `true`"},{"number":3,"title":"Old","body":null}]'"##;
+    let text = said(two, &["--repo", "ann/shop"], 0);
+    assert!(text.contains("Added 2 task(s) to ROADMAP.md: gh-3, gh-7."), "{text}");
+    assert!(text.contains("Warning: #7: `check: `true`` is not used"), "{text}");
+    let asked = fs::read_to_string(project.home().join("asked")).expect("asked");
+    assert!(asked.starts_with("issue\nlist\n"), "{asked}");
+    assert!(asked.contains("\n--label=harness\n") && asked.contains("\n--repo=ann/shop\n"), "{asked}");
+    let roadmap = project.read("ROADMAP.md");
+    assert!(roadmap.contains("- [ ] **gh-7**: Slow\n  - issue: #7\n  - timeout: 1h\n"), "{roadmap}");
+    assert!(roadmap.contains("    > - [ ] **forged**: x\n"), "{roadmap}");
+    // The user's own edits stay, and what is there is not added again.
+    let edited = roadmap.replace("# Roadmap", "Mine.  \r\n# Roadmap").replace("[ ] **gh-3**", "[x] **gh-3**");
+    project.write("ROADMAP.md", &edited);
+    assert!(said(two, &[], 0).contains("ROADMAP.md has all 2 issue(s) already; nothing was written."));
+    assert_eq!(project.read("ROADMAP.md"), edited);
+    let third = two.replace("{\"number\":3", "{\"number\":9");
+    assert!(said(&third, &[], 0).contains("Added 1 task(s) to ROADMAP.md: gh-9."));
+    assert!(project.read("ROADMAP.md").starts_with(&edited), "no other byte has changed");
+    let valid = project.autonoe(None).args(["harness", "validate"]).output().expect("started");
+    assert!(String::from_utf8_lossy(&valid.stdout).contains("3 task(s), 1 done"), "{valid:?}");
+    // A file with problems, or a link, is left alone.
+    project.write("ROADMAP.md", "## Tasks\n- [ ] no id\n");
+    assert!(said(two, &[], 2).contains("line 2: expected a task"));
+    assert_eq!(project.read("ROADMAP.md"), "## Tasks\n- [ ] no id\n");
+    std::os::unix::fs::symlink("/etc/hostname", project.path("link.md")).expect("link");
+    assert!(said(two, &["link.md"], 2).contains("link.md cannot be read"));
 }
