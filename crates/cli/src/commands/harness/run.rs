@@ -11,9 +11,9 @@ use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::{dry_run, open_roadmap};
-use crate::arguments::CommonArgs;
+use crate::arguments::{CommonArgs, WorkArgs};
 use crate::backend_name::BackendWithModel;
-use crate::commands::run::{DESTRUCTIVE, LandChoice};
+use crate::commands::run::LandChoice;
 use crate::completion_candidates;
 use crate::engine::{RoadmapJob, RunJob, RunRequest, drive};
 use crate::environment::Environment;
@@ -41,21 +41,12 @@ pub struct HarnessRunArgs {
     #[command(flatten)]
     common: CommonArgs,
 
-    /// Run without the sandbox
-    #[arg(long)]
-    no_sandbox: bool,
-
-    /// Let agents work in your checkout, under the strict command policy, instead of a clone of their own
-    #[arg(long)]
-    in_place: bool,
+    #[command(flatten)]
+    work: WorkArgs,
 
     /// When the agents' commits come to your branch [default: passed]
     #[arg(long, value_name = "WHEN", conflicts_with_all = ["in_place", "no_sandbox"])]
     land: Option<LandChoice>,
-
-    /// Allow rm and mv inside the project
-    #[arg(long, short = 'D')]
-    allow_destructive: bool,
 
     /// Agent that reviews tasks without checks: NAME or NAME:MODEL [default: the agent of the run, in a session of its own]
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion_candidates::agents))]
@@ -71,14 +62,12 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
     let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
     let job = Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical });
-    let when = args.land.map(LandWhen::from).unwrap_or_default();
-    let request = RunRequest {
-        allow_destructive: args.allow_destructive,
-        no_sandbox: args.no_sandbox,
-        site: (!args.in_place).then(|| SiteOptions { when, ..SiteOptions::default() }),
-        warning: args.allow_destructive.then_some(DESTRUCTIVE),
-        ..RunRequest::new(RunJob::Roadmap { job, verifier: args.verifier.as_ref() }, &args.common)
+    let site = || SiteOptions {
+        when: args.land.map(LandWhen::from).unwrap_or_default(),
+        ..SiteOptions::default()
     };
+    let job = RunJob::Roadmap { job, verifier: args.verifier.as_ref() };
+    let request = RunRequest::new(job, &args.common).working(&args.work, site);
     drive(request, environment)
 }
 
