@@ -18,7 +18,7 @@ use crate::alerts::{Alert, AlertManager, AlertType, OnCritical, Severity, is_mil
 use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
 use crate::roadmap::Task;
 use crate::schedule::{TaskRecord, TaskStatus};
-use crate::state_view::{Execution, StateManager};
+use crate::state_view::{DAMAGED, Execution, StateFound, StateManager};
 use crate::stuck::StuckState;
 
 /// Scores that the average is made of.
@@ -49,9 +49,13 @@ impl HarnessRecord {
         on_critical: OnCritical,
         now: Timestamp,
     ) -> Result<(Self, Vec<String>), Fault> {
-        let said = harness.begin().map_err(fault)?;
+        let mut said = harness.begin().map_err(fault)?;
         let alerts = AlertManager::open(Arc::clone(&harness), on_critical).map_err(fault)?;
-        let (state, _) = StateManager::open(&harness).map_err(fault)?;
+        let (state, found) = StateManager::open(&harness).map_err(fault)?;
+        if found == StateFound::Damaged {
+            let path = harness.state_db();
+            said.push(format!("{} was damaged; it is kept as {DAMAGED}, and written anew.", path.display()));
+        }
         let status = StatusFile::default();
         let written = Written {
             alerts,
@@ -97,6 +101,13 @@ impl HarnessRecord {
         written.status.task_description = is_current.then(|| task.description.clone());
         written.status.max_iterations = task.max_iterations;
         self.write_status(&mut written);
+    }
+
+    /// A session looks for further tasks.
+    pub fn growth_began(&self) {
+        let mut written = self.written();
+        let result = written.state.count_growth();
+        written.note(result);
     }
 
     pub fn attempt_ended(&self, execution: &Execution<'_>) {

@@ -22,12 +22,14 @@ mod check_box;
 mod dependencies;
 mod document;
 mod edit;
+mod growth;
 mod issues;
 mod keys;
 mod lines;
 mod problem;
 mod prompt;
 mod task_draft;
+mod task_text;
 mod values;
 
 use std::borrow::Borrow;
@@ -40,6 +42,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check_box::{CheckBoxError, set_done};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
+pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
 pub use issues::{GithubIssue, IssueImport, add_issues};
 pub use problem::{RoadmapError, RoadmapProblem};
 

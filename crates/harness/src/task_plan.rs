@@ -4,6 +4,7 @@
 //! A task is a deliverable of the same id: agents claim it with the usual tools, the examiner runs its checks, and status.json says how far it
 //! is. What only a roadmap has, attempts and their limits, is the state of this plan.
 
+mod growth;
 mod prompt;
 mod reconcile;
 mod roadmap_file;
@@ -11,6 +12,7 @@ mod state;
 mod store;
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -22,6 +24,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome};
 use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState};
 use autonoe_core::status::{ProjectStatus, Tally};
 
+use self::growth::is_growth;
 pub use self::prompt::text as prompt_text;
 use self::roadmap_file::RoadmapChange;
 pub use self::roadmap_file::{RoadmapFile, invalid};
@@ -45,6 +48,8 @@ pub struct TaskPlanSetup {
     pub memory: Arc<dyn PlanMemory>,
     pub failed_checks: Arc<FailedChecks>,
     pub record: Arc<HarnessRecord>,
+    /// Further tasks that an agent may propose when all are completed; `None` is none.
+    pub growth: Option<NonZeroUsize>,
     /// Called for every event, after it is on record.
     pub on_event: Box<dyn Fn(&RunEvent) + Send + Sync>,
 }
@@ -63,6 +68,8 @@ pub struct TaskPlan {
 /// What comes next.
 enum Choice {
     Run(TaskId),
+    /// Look for at most so many further tasks.
+    Grow(NonZeroUsize),
     End(RunOutcome),
 }
 
@@ -211,6 +218,9 @@ impl TaskPlan {
     async fn judge_session(&mut self, finished: &Iteration) -> Result<bool, Fault> {
         let status = self.load_status().await?;
         self.state.judged = finished.number;
+        if is_growth(&finished.instruction) {
+            return self.judge_growth(finished).await.map(|()| true);
+        }
         let id = finished.instruction.step.clone().unwrap_or_default();
         let Some(begun) = self.state.begun.get_mut(id.as_str()) else {
             return self.save().await.map(|()| false);
@@ -261,7 +271,8 @@ impl TaskPlan {
                 }
             };
             if self.is_confirmed {
-                return Ok(Choice::End(outcome));
+                let further = self.may_grow().filter(|_| outcome == RunOutcome::AllPassed);
+                return Ok(further.map_or(Choice::End(outcome), Choice::Grow));
             }
             self.confirm_passed().await?;
         }
@@ -331,6 +342,7 @@ impl Plan for TaskPlan {
     async fn next(&mut self, _: &RunState) -> Result<NextAction, Fault> {
         self.setup.store.ensure_writable().await?;
         self.judge_unjudged().await?;
+        self.write_accepted().await?;
         self.read_file().await?;
         self.write_boxes().await?;
         if let Some(problem) = self.setup.record.take_problem() {
@@ -340,6 +352,7 @@ impl Plan for TaskPlan {
         self.setup.store.protect_roadmap();
         match self.choose().await? {
             Choice::Run(id) => self.session(&id).await.map(NextAction::Session),
+            Choice::Grow(limit) => Ok(NextAction::Session(self.growth_session(limit))),
             Choice::End(outcome) => Ok(NextAction::Done(outcome)),
         }
     }
@@ -348,8 +361,8 @@ impl Plan for TaskPlan {
         let moves_on = self.judge_session(finished).await?;
         Ok(match self.choose().await? {
             Choice::End(outcome) => PlanVerdict::Done(outcome),
-            Choice::Run(_) if moves_on => PlanVerdict::Progressed,
-            Choice::Run(_) => PlanVerdict::Idle,
+            Choice::Run(_) | Choice::Grow(_) if moves_on => PlanVerdict::Progressed,
+            Choice::Run(_) | Choice::Grow(_) => PlanVerdict::Idle,
         })
     }
 

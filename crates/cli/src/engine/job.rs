@@ -429,6 +429,7 @@ impl PlanContext<'_> {
             memory: Arc::clone(&self.journal) as _,
             failed_checks: Arc::clone(&self.failed_checks),
             record: Arc::clone(&harness.record),
+            growth: job.growth,
             on_event: self.listener(),
         };
         let plan = Box::new(TaskPlan::resume(job.roadmap, setup).await?);

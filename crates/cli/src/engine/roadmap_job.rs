@@ -1,5 +1,6 @@
 //! The job of `autonoe harness run`: a roadmap, and the files by which others steer and watch it.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,6 +24,8 @@ pub struct RoadmapJob {
     /// Name of the directory below `.harness/`.
     pub id: String,
     pub on_critical: OnCritical,
+    /// Value of `--growth`.
+    pub growth: Option<NonZeroUsize>,
 }
 
 pub struct PreparedRoadmap {
@@ -70,7 +73,11 @@ impl RoadmapJob {
             Fault::permanent(FaultLayer::Config, "harness_files", error.to_string())
                 .hint("Choose another name with --id.")
         })?;
-        let (record, said) = HarnessRecord::open(directory.into(), self.on_critical, now)?;
+        let (record, mut said) = HarnessRecord::open(directory.into(), self.on_critical, now)?;
+        if self.growth.is_none() && !self.roadmap.growth.is_empty() {
+            let name = self.file.name().display();
+            said.push(format!("`## Growth Mode` of {name} is not used without --growth."));
+        }
         Ok((OpenHarness { record: Arc::new(record), file: Arc::clone(&self.file) }, said))
     }
 }

@@ -10,6 +10,7 @@ use super::append::{parse_or_empty, with_tasks};
 use super::keys::Key;
 use super::lines::{LineKind, lines};
 use super::problem::RoadmapError;
+use super::task_text::{MAX_LINE, one_line, quoted};
 use super::values;
 use super::{Roadmap, TaskId};
 
@@ -18,10 +19,6 @@ const PHASE: &str = "Issues";
 
 /// The section of an issue with keys for its task.
 const CONFIG: &str = "Harness Config";
-
-/// Characters of a title and of a text that are taken over.
-const MAX_TITLE: usize = 200;
-const MAX_BODY: usize = 16_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GithubIssue {
@@ -83,7 +80,7 @@ fn task_text(
     left_out: &mut Vec<String>,
 ) -> String {
     let number = issue.number;
-    let title = match one_line(&issue.title, MAX_TITLE) {
+    let title = match one_line(&issue.title, MAX_LINE) {
         title if title.is_empty() => format!("Issue {number}"),
         title => title,
     };
@@ -102,7 +99,7 @@ fn task_text(
             }
         }
     }
-    let body = quoted(&body);
+    let body = quoted(&body, "(The rest is in the issue.)");
     if !body.is_empty() {
         text.push_str(&format!("  - goal: Resolve the GitHub issue #{number}: {title}\n{body}"));
     }
@@ -139,7 +136,7 @@ fn key_line(
     backends: &[&str],
 ) -> Result<(&'static str, String), String> {
     let (name, value) = item.split_once(':').ok_or("expected `key: value`")?;
-    let value = one_line(value, MAX_TITLE);
+    let value = one_line(value, MAX_LINE);
     let key = Key::find(name).map_err(|problem| problem.to_string())?;
     let value = match key {
         Key::Check => return Err("a check decides, so it is yours to write".to_owned()),
@@ -181,33 +178,6 @@ fn dependencies(value: &str, own: &TaskId, ids: &HashSet<String>) -> Result<Stri
         }
     }
     Ok(if found.is_empty() { "none".to_owned() } else { found.join(", ") })
-}
-
-/// A text as a quotation below a key.
-fn quoted(text: &str) -> String {
-    let mut lines: Vec<String> = text.trim().lines().map(|line| visible(line).collect()).collect();
-    let cut = text.trim().char_indices().nth(MAX_BODY);
-    if let Some((end, _)) = cut {
-        lines = text.trim()[..end].lines().map(|line| visible(line).collect()).collect();
-        lines.extend([String::new(), "(The rest is in the issue.)".to_owned()]);
-    }
-    let quoted: String = lines.iter().map(|line| format!("    > {}\n", line.trim_end())).collect();
-    if text.trim().is_empty() { String::new() } else { quoted.replace("> \n", ">\n") }
-}
-
-fn one_line(text: &str, limit: usize) -> String {
-    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line: String = visible(&line).collect();
-    match line.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", line[..end].trim_end()),
-        None => line.trim().to_owned(),
-    }
-}
-
-/// Without control characters, and without those that make an editor show a text in another order.
-fn visible(text: &str) -> impl Iterator<Item = char> {
-    let reorders = |letter: char| matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    text.chars().filter(move |letter| *letter == '\t' || !(letter.is_control() || reorders(*letter)))
 }
 
 #[cfg(test)]

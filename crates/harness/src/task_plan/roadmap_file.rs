@@ -9,7 +9,7 @@ use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use autonoe_files::{ReadError, WriteFailure, read_bytes_beneath, replace_beneath, to_text};
 
-use crate::roadmap::{MAX_ROADMAP, Roadmap, RoadmapError, set_done};
+use crate::roadmap::{AcceptedProposals, MAX_ROADMAP, Roadmap, RoadmapError, add_accepted, set_done};
 
 /// Also a sink: what changes the file when commits land is not the user's edit.
 pub struct RoadmapFile {
@@ -78,25 +78,43 @@ impl RoadmapFile {
     /// Checks or unchecks boxes. A task that is not in the file any more has none.
     pub(super) fn set_boxes<'a>(&self, boxes: impl Iterator<Item = (&'a str, bool)>) -> Result<(), Fault> {
         let mut known = self.known();
-        let failed = |why: String| {
-            let message = format!("{} cannot be updated: {why}.", self.name.display());
-            Fault::permanent(FaultLayer::System, "roadmap", message)
-        };
-        let before = read(&self.project, &self.name).map_err(|error| failed(error.to_string()))?;
+        let before = self.read()?;
         let mut text = before.clone();
         for (id, is_done) in boxes {
             text = set_done(&text, id, is_done).unwrap_or(text);
         }
-        if text == before {
-            return Ok(());
-        }
-        let written = replace_beneath(&self.project, &self.name, text.as_bytes());
-        written.map_err(|error| failed(WriteFailure::of(&self.project.join(&self.name), &error).why))?;
+        self.replace(&before, &text)?;
         // An edit that nobody has looked at yet stays one.
         if known.text == before {
             known.text = text;
         }
         Ok(())
+    }
+
+    /// Adds tasks, which are then an edit like any other. Tasks that are there already are not added again.
+    pub(super) fn add_tasks(&self, accepted: &AcceptedProposals) -> Result<(), Fault> {
+        let before = self.read()?;
+        let backends: Vec<&str> = self.backends.iter().map(String::as_str).collect();
+        let text =
+            add_accepted(&before, accepted, &backends).map_err(|error| self.failed(&error.to_string()))?;
+        self.replace(&before, &text)
+    }
+
+    fn read(&self) -> Result<String, Fault> {
+        read(&self.project, &self.name).map_err(|error| self.failed(&error.to_string()))
+    }
+
+    fn replace(&self, before: &str, text: &str) -> Result<(), Fault> {
+        if text == before {
+            return Ok(());
+        }
+        let written = replace_beneath(&self.project, &self.name, text.as_bytes());
+        written.map_err(|error| self.failed(&WriteFailure::of(&self.project.join(&self.name), &error).why))
+    }
+
+    fn failed(&self, why: &str) -> Fault {
+        let message = format!("{} cannot be updated: {why}.", self.name.display());
+        Fault::permanent(FaultLayer::System, "roadmap", message)
     }
 
     fn known(&self) -> MutexGuard<'_, KnownText> {

@@ -1,5 +1,6 @@
 //! `autonoe harness run`
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -38,6 +39,10 @@ pub struct HarnessRunArgs {
     #[arg(long)]
     pause_on_critical: bool,
 
+    /// When all tasks are completed, let an agent propose at most N further ones, add them to the file, and run them
+    #[arg(long, value_name = "N", value_parser = further_tasks)]
+    growth: Option<NonZeroUsize>,
+
     #[command(flatten)]
     common: CommonArgs,
 
@@ -56,12 +61,12 @@ pub struct HarnessRunArgs {
 pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, Fault> {
     let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
     if args.dry_run {
-        present::print(&dry_run::as_text(&roadmap));
+        present::print(&dry_run::as_text(&roadmap, args.growth));
         return Ok(exit::DONE);
     }
     let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
-    let job = Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical });
+    let job = Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical, growth: args.growth });
     let site = || SiteOptions {
         when: args.land.map(LandWhen::from).unwrap_or_default(),
         ..SiteOptions::default()
@@ -76,4 +81,16 @@ fn default_id(name: &Path) -> String {
     let stem = name.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     stem.chars().map(|letter| if is_plain(letter) { letter } else { '-' }).take(64).collect()
+}
+
+/// Tasks that an agent may propose at once.
+const MOST_FURTHER_TASKS: usize = 100;
+
+#[derive(Debug, thiserror::Error)]
+#[error("expected a whole number from 1 to {MOST_FURTHER_TASKS}")]
+struct NotANumberOfTasks;
+
+fn further_tasks(text: &str) -> Result<NonZeroUsize, NotANumberOfTasks> {
+    let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_FURTHER_TASKS);
+    number.ok_or(NotANumberOfTasks)
 }
