@@ -40,7 +40,7 @@ use std::time::Duration;
 use autonoe_core::check::Check;
 use serde::{Deserialize, Serialize};
 
-pub use check_box::{CheckBoxError, set_done};
+pub use check_box::{CheckBoxError, set_done, uncheck};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
 pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
 pub use issues::{GithubIssue, IssueImport, add_issues};

@@ -76,10 +76,12 @@ enum Choice {
 impl TaskPlan {
     /// Continues where an earlier process of this run stopped.
     pub async fn resume(roadmap: Roadmap, setup: TaskPlanSetup) -> Result<Self, Fault> {
-        let state = match setup.memory.load().await? {
+        let state: SavedTasks = match setup.memory.load().await? {
             Some(saved) => serde_json::from_value(saved).map_err(|error| state_fault(&error))?,
             None => SavedTasks::default(),
         };
+        let written = state.begun.iter().filter(|(_, begun): &(_, &BegunTask)| begun.has_box);
+        setup.file.has_written(written.map(|(id, _)| id.to_string()));
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
         let before = plan.with_begun_tasks();
@@ -253,6 +255,8 @@ impl TaskPlan {
         }
         self.save().await?;
         self.reconcile().await?;
+        // Before the commits of the session land, so that the boxes can follow them.
+        self.write_boxes().await?;
         let is_open = self.state.begun.get(id.as_str()).is_some_and(|begun| {
             begun.record.status == TaskStatus::InProgress && (is_review || standing == Standing::Open)
         });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_harness::alerts::OnCritical;
-use autonoe_workspace::{LandWhen, SiteOptions};
+use autonoe_workspace::{LandWhen, OwnEditedFile, SiteOptions};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
@@ -66,9 +66,12 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
     }
     let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
-    let job = Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical, growth: args.growth });
+    let file = Arc::new(file);
+    let own_edits = Some(OwnEditedFile(Arc::clone(&file) as _));
+    let job = Box::new(RoadmapJob { file, roadmap, id, on_critical, growth: args.growth });
     let site = || SiteOptions {
         when: args.land.map(LandWhen::from).unwrap_or_default(),
+        own_edits,
         ..SiteOptions::default()
     };
     let job = RunJob::Roadmap { job, verifier: args.verifier.as_ref() };
