@@ -12,6 +12,7 @@ use crate::fault::Fault;
 use crate::gate::{GateRuling, ToolCall};
 use crate::instruction::Phase;
 use crate::money::Usd;
+use crate::notification::NotificationLevel;
 use crate::outcome::{RunReport, SessionEnd};
 use crate::status::StatusChange;
 
@@ -283,6 +284,15 @@ pub enum RunEvent {
         idle_sessions: u32,
         /// What the next instruction says in addition.
         prompt: String,
+    },
+    /// A harness raises an alert.
+    Alert {
+        /// The same whenever the same alert is raised.
+        id: String,
+        /// Such as `no_progress`.
+        alert: String,
+        level: NotificationLevel,
+        message: String,
     },
     /// A declarative agent escalates.
     Escalated {

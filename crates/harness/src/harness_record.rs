@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use autonoe_core::event::{Event, RunEvent};
+use autonoe_core::event::{Event, ProgressVerdict, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::{RunOutcome, RunReport, exit};
 use autonoe_core::sink::Sink;
@@ -17,9 +17,14 @@ use jiff::Timestamp;
 use crate::alerts::{Alert, AlertManager, AlertType, OnCritical, Severity, is_milestone, is_near};
 use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
 use crate::roadmap::Task;
+use crate::runaway::RunawaySign;
 use crate::schedule::{TaskRecord, TaskStatus};
 use crate::state_view::{DAMAGED, Execution, StateFound, StateManager};
-use crate::stuck::StuckState;
+use crate::stuck::{StuckState, WARNING_AFTER};
+
+/// Alerts of our own about tasks.
+pub const TASK_COMPLETED: &str = "task_completed";
+pub const TASK_BLOCKED: &str = "task_blocked";
 
 /// Scores that the average is made of.
 const AVERAGED: usize = 10;
@@ -28,13 +33,21 @@ pub struct HarnessRecord {
     harness: Arc<HarnessDirectory>,
     started: Timestamp,
     written: Mutex<Written>,
+    /// Is shown alerts that no other event of the run has.
+    listener: OnceLock<AlertListener>,
 }
+
+pub type AlertListener = Box<dyn Fn(&RunEvent) + Send + Sync>;
 
 struct Written {
     alerts: AlertManager,
     state: StateManager,
     status: StatusFile,
     scores: VecDeque<f64>,
+    /// The run in the journal; 0 before it starts.
+    run: i64,
+    /// Sessions without progress in a row.
+    idle: u32,
     /// Limit of the run.
     max_sessions: Option<u32>,
     /// The first file that could not be written, as a sentence.
@@ -62,15 +75,23 @@ impl HarnessRecord {
             state,
             status,
             scores: VecDeque::new(),
+            run: 0,
+            idle: 0,
             max_sessions: None,
             problem: None,
             has_problem: false,
         };
-        Ok((Self { harness, started: now, written: Mutex::new(written) }, said))
+        Ok((Self { harness, started: now, written: Mutex::new(written), listener: OnceLock::new() }, said))
     }
 
     pub fn harness(&self) -> &HarnessDirectory {
         &self.harness
+    }
+
+    /// Shows alerts to others, too. Only the first listener counts.
+    pub fn announce_to(&self, listener: AlertListener) {
+        // Ignored: there is one already.
+        let _ = self.listener.set(listener);
     }
 
     /// A sentence about a file that could not be written; once.
@@ -144,6 +165,14 @@ impl HarnessRecord {
     }
 
     fn alert(&self, alert: Alert) {
+        let new = {
+            let written = self.written();
+            let run = written.run;
+            written.alerts.new_alert(alert.with("run", run))
+        };
+        let Some(alert) = new else { return };
+        // First, since a process may be killed in between: who gets it twice knows it by its id.
+        self.announce(&alert);
         let mut written = self.written();
         let level = match alert.severity {
             Severity::Info => LogLevel::Info,
@@ -161,6 +190,22 @@ impl HarnessRecord {
             }
             Err(error) => written.note(Err::<(), _>(error)),
         }
+    }
+
+    fn announce(&self, alert: &Alert) {
+        let Some(listener) = self.listener.get().filter(|_| !has_event(&alert.kind)) else { return };
+        listener(&RunEvent::Alert {
+            id: alert.id.clone(),
+            alert: alert.kind.name().to_owned(),
+            level: alert.severity.level(),
+            message: alert.message.clone(),
+        });
+    }
+
+    /// A sign that the loop has got out of hand, in this session.
+    pub fn runaway(&self, sign: &RunawaySign, iteration: u32) {
+        let alert = Alert::new(AlertType::RunawayDetected, &*sign.message, iteration, Timestamp::now());
+        self.alert(alert.with_severity(sign.severity));
     }
 
     fn write_status(&self, written: &mut Written) {
@@ -195,17 +240,28 @@ impl HarnessRecord {
         }
     }
 
-    fn scored(&self, number: u32, score: f64) {
-        {
+    fn scored(&self, number: u32, score: f64, verdict: ProgressVerdict) {
+        let idle = {
             let mut written = self.written();
             written.scores.push_back(score);
             if written.scores.len() > AVERAGED {
                 written.scores.pop_front();
             }
             written.status.avg_progress = written.scores.iter().sum::<f64>() / written.scores.len() as f64;
+            (written.idle, written.status.stuck_state) = match verdict {
+                ProgressVerdict::Progressed => (0, StuckState::Progressing),
+                ProgressVerdict::Idle if written.idle + 1 == WARNING_AFTER => (WARNING_AFTER, StuckState::Warning),
+                ProgressVerdict::Idle => (written.idle + 1, written.status.stuck_state),
+                ProgressVerdict::Waited => (written.idle, written.status.stuck_state),
+            };
             self.write_status(&mut written);
-        }
+            written.idle
+        };
         self.log(LogLevel::of_progress(score), &format!("Session {number} scored {score:.2}"));
+        if verdict == ProgressVerdict::Idle && idle == WARNING_AFTER {
+            let message = format!("{WARNING_AFTER} sessions in a row made no progress.");
+            self.alert(Alert::new(AlertType::NoProgress, message, number, Timestamp::now()));
+        }
     }
 
     fn remedy(&self, name: &str, idle_sessions: u32) {
@@ -259,7 +315,7 @@ impl Written {
 }
 
 impl Sink for HarnessRecord {
-    fn on(&self, _: &SpanContext, event: &Event) {
+    fn on(&self, span: &SpanContext, event: &Event) {
         let Event::Run(event) = event else {
             return;
         };
@@ -270,19 +326,36 @@ impl Sink for HarnessRecord {
             RunEvent::SessionEnded { number, outcome, .. } => {
                 self.log(LogLevel::Info, &format!("Session {number} ended: {}", outcome.name()));
             }
-            RunEvent::Progress { number, score, .. } => self.scored(*number, *score),
+            RunEvent::Progress { number, score, verdict } => self.scored(*number, *score, *verdict),
             RunEvent::Remedy { name, idle_sessions, .. } => self.remedy(name, *idle_sessions),
             RunEvent::BackendChanged { from, to, reason, .. } => {
                 let iteration = self.written().status.current_iteration;
                 let message = format!("{to} takes over from {from} ({reason}).");
                 self.alert(Alert::new(AlertType::ModelEscalation, message, iteration, Timestamp::now()));
             }
-            RunEvent::RunStarted { max_sessions, .. } => self.written().max_sessions = *max_sessions,
+            RunEvent::RunStarted { max_sessions, .. } => {
+                let mut written = self.written();
+                (written.max_sessions, written.run) = (*max_sessions, span.run);
+            }
             RunEvent::Notice { message } => self.log(LogLevel::Info, message),
             RunEvent::Warning { message } => self.log(LogLevel::Warning, message),
             RunEvent::Outcome(report) => self.ended(report),
             _ => {}
         }
+    }
+}
+
+/// Whether the run says it by another event: how it ended, or what is blocked.
+fn has_event(kind: &AlertType) -> bool {
+    match kind {
+        AlertType::GoalComplete | AlertType::FatalError | AlertType::StuckUnrecoverable => true,
+        AlertType::Custom(name) => name == TASK_BLOCKED,
+        AlertType::IterationMilestone
+        | AlertType::NoProgress
+        | AlertType::StuckRecovery
+        | AlertType::ApproachingLimit
+        | AlertType::ModelEscalation
+        | AlertType::RunawayDetected => false,
     }
 }
 

@@ -50,6 +50,8 @@ pub struct TaskPlanSetup {
     pub record: Arc<HarnessRecord>,
     /// Further tasks that an agent may propose when all are completed; `None` is none.
     pub growth: Option<NonZeroUsize>,
+    /// Whether the run ends at a time of the user's.
+    pub has_time_limit: bool,
     /// Called for every event, after it is on record.
     pub on_event: Box<dyn Fn(&RunEvent) + Send + Sync>,
 }
@@ -260,7 +262,23 @@ impl TaskPlan {
         let is_open = self.state.begun.get(id.as_str()).is_some_and(|begun| {
             begun.record.status == TaskStatus::InProgress && (is_review || standing == Standing::Open)
         });
+        self.watch_for_runaway(finished, is_open).await?;
         Ok(!is_open)
+    }
+
+    /// Looks whether the sessions have got out of hand.
+    async fn watch_for_runaway(&mut self, finished: &Iteration, is_open: bool) -> Result<(), Fault> {
+        if !finished.counts() {
+            return Ok(());
+        }
+        let output = is_open.then_some(finished.output.text.as_str());
+        let has_time_limit = self.setup.has_time_limit;
+        let sign = self.state.runaway.observe(output, finished.duration, has_time_limit);
+        // Before it is saved: a process that is killed in between raises it again, and it is known by its id.
+        if let Some(sign) = sign {
+            self.setup.record.runaway(&sign, finished.number);
+        }
+        self.save().await
     }
 
     /// The task that is next, or how the run ends. Before it ends, what is completed is checked once more.

@@ -26,6 +26,8 @@ pub struct RoadmapJob {
     pub on_critical: OnCritical,
     /// Value of `--growth`.
     pub growth: Option<NonZeroUsize>,
+    /// `--max-duration` was given.
+    pub has_time_limit: bool,
 }
 
 pub struct PreparedRoadmap {

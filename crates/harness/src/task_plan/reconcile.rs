@@ -7,6 +7,7 @@ use super::TaskPlan;
 use super::state::BegunTask;
 use super::store::Standing;
 use crate::alerts::Severity;
+use crate::harness_record::{TASK_BLOCKED, TASK_COMPLETED};
 use crate::roadmap::{Task, TaskId};
 use crate::schedule::TaskStatus;
 use crate::state_view::Execution;
@@ -138,8 +139,8 @@ impl TaskPlan {
     /// Shows others what became of a task.
     pub(super) fn raise(&self, begun: &BegunTask) {
         let (kind, severity) = match begun.record.status {
-            TaskStatus::Completed => ("task_completed", Severity::Success),
-            TaskStatus::Blocked => ("task_blocked", Severity::Critical),
+            TaskStatus::Completed => (TASK_COMPLETED, Severity::Success),
+            TaskStatus::Blocked => (TASK_BLOCKED, Severity::Critical),
             TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => return,
         };
         let record = &self.setup.record;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::roadmap::{AcceptedProposals, Task, TaskId};
+use crate::runaway::RunawayDetector;
 use crate::schedule::{TaskRecord, TaskStatus};
 
 /// Characters of a session's output that are kept.
@@ -20,6 +21,8 @@ pub(super) struct SavedTasks {
     pub begun: BTreeMap<TaskId, BegunTask>,
     #[serde(default)]
     pub growth: GrowthState,
+    #[serde(default)]
+    pub runaway: RunawayDetector,
 }
 
 /// How far a search for further tasks is.

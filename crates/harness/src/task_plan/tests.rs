@@ -220,6 +220,7 @@ impl Fixture {
             failed_checks: Arc::default(),
             record: Arc::new(record),
             growth: self.growth,
+            has_time_limit: false,
             on_event: Box::new(|_| {}),
         };
         TaskPlan::resume(roadmap, setup).await.expect("resumed")
