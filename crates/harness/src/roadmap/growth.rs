@@ -29,15 +29,14 @@ pub struct Proposals {
 }
 
 impl Proposals {
-    /// JSON Schema of the answer.
-    pub fn schema(limit: usize) -> Value {
+    /// JSON Schema of the answer, as strict as every service accepts it: none knows a number of items.
+    pub fn schema() -> Value {
         let text = || json!({ "type": "string" });
         json!({
             "type": "object",
             "properties": {
                 "tasks": {
                     "type": "array",
-                    "maxItems": limit,
                     "items": {
                         "type": "object",
                         "properties": { "description": text(), "goal": text(), "success": text() },

@@ -39,7 +39,7 @@ impl TaskPlan {
         let text = prompt(&self.roadmap, limit, output);
         let instruction = Instruction::of_step(Phase::Inspection, STEP, text);
         NextSession {
-            answer_schema: Some(Proposals::schema(limit.get())),
+            answer_schema: Some(Proposals::schema()),
             time_limit: Some(self.roadmap.defaults.timeout),
             ..instruction.into()
         }
