@@ -14,7 +14,7 @@ const ROADMAP: &str = "# Roadmap: Shop\r\n\r\n## Objective\r\nSell books.\r\n\r\
 - [ ] **list**: List the books\r\n  - check: `test -f list.txt`\r\n";
 
 /// A session that commits what the check of a task asks for, and claims it.
-fn builds(id: &str, phrases: &[&str]) -> String {
+pub fn builds(id: &str, phrases: &[&str]) -> String {
     let task = format!("the task `{id}`");
     let when: Vec<&str> = std::iter::once(task.as_str()).chain(phrases.iter().copied()).collect();
     format!(
@@ -33,13 +33,13 @@ fn builds(id: &str, phrases: &[&str]) -> String {
     )
 }
 
-fn project(roadmap: &str) -> CliTestProject {
+pub fn project(roadmap: &str) -> CliTestProject {
     let project = CliTestProject::empty();
     project.write("ROADMAP.md", roadmap);
     project.in_repository()
 }
 
-fn tasks(run: &RunOutput) -> Vec<&str> {
+pub fn tasks(run: &RunOutput) -> Vec<&str> {
     run.of_type("session_started").map(|event| event["step"].as_str().expect("a task")).collect()
 }
 
@@ -51,10 +51,13 @@ fn alerts(project: &CliTestProject, kind: &str) -> usize {
 #[test]
 fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     let project = project(ROADMAP).in_workspace();
+    // SPEC.md is for `autonoe run`; here its checks decide nothing.
+    project.commit(&[("SPEC.md", "# Spec\n\nBuild A.\n\n```check A\n$ test -f a.txt\n```\n")]);
     // From yesterday.
     project.write(".harness/roadmap/stop", "abort");
     project.write(".harness/roadmap/inbox/001-hint.txt", "Mind the tests.");
-    project.write(".harness/roadmap/inbox/big.txt", &"x".repeat(100_000));
+    project.write(".harness/roadmap/inbox/big.txt", &"x".repeat(10_000_000));
+    std::os::unix::fs::symlink("/etc/passwd", project.path(".harness/roadmap/inbox/link.txt")).expect("link");
     let first = builds(
         "list",
         &[
@@ -76,9 +79,21 @@ fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     );
     assert_eq!(project.read("ROADMAP.md"), ROADMAP.replace("[ ]", "[x]"), "no other byte has changed");
     assert!(project.root().join("pay.txt").exists(), "it has landed");
-    for said in ["stop was there before the start; it was removed", "big.txt is not used"] {
+    for said in
+        ["stop was there before the start; it was removed", "big.txt is not used", "link.txt is not used"]
+    {
         assert!(run.stderr.contains(said), "{}", run.stderr);
     }
+    // Each box is in a commit of its own, on top of the work.
+    let subjects = "Mark the task pay as completed\npay\nMark the task cart as completed\ncart\n\
+                    Mark the task list as completed\nlist";
+    assert_eq!(project.git(&["log", "-6", "--format=%s"]), subjects);
+    assert_eq!(project.git(&["log", "--format=%s", "--", "ROADMAP.md"]).lines().count(), 4);
+    assert_eq!(project.git(&["show", "--format=", "--name-only", "HEAD"]), "ROADMAP.md");
+    assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+    let status = project.autonoe(None).arg("status").output().expect("started");
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(!status.contains("no check has seen"), "{status}");
     assert_eq!((alerts(&project, "task_completed"), alerts(&project, "goal_complete")), (3, 1));
     let inbox = project.root().join(".harness/roadmap/inbox");
     assert_eq!(fs::read_dir(inbox.join("processed")).expect("a directory").count(), 1);
@@ -89,10 +104,18 @@ fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     let completed: i64 =
         view.query_row("SELECT tasks_completed FROM harness_state", [], |row| row.get(0)).expect("a count");
     assert_eq!(completed, 3);
-    // Nothing is left to do.
+    // Nothing is left to do; the view for others was damaged meanwhile.
+    project.write(".harness/roadmap/state.db", &"not a database".repeat(1000));
     let again = project.run(&model, &["harness", "run"]);
     again.assert_ended("all_passed", 0);
     assert_eq!(tasks(&again), Vec::<&str>::new());
+    assert!(again.stderr.contains("state.db was damaged; it is kept as state.db.damaged"), "{}", again.stderr);
+    let view = Connection::open(project.root().join(".harness/roadmap/state.db")).expect("a view");
+    let tasks: i64 = view.query_row("SELECT count(*) FROM tasks", [], |row| row.get(0)).expect("a count");
+    assert_eq!(tasks, 3);
+    // SPEC.md was never planned.
+    let spec = project.run(&model, &["run", "-n", "1"]);
+    assert_eq!(spec.sessions(), ["sync"]);
 }
 
 #[test]
@@ -217,6 +240,11 @@ fn commands_without_a_model_say_what_would_happen() {
         assert!(problems.contains("a → b → a"), "{problems}");
     }
     assert!(said(&["harness", "validate", "/etc/hostname"], 2).contains("is not in the project"));
+    let large = "## Tasks\n".to_owned() + &"- [ ] **a**: One\n".repeat(320_000);
+    assert!(large.len() > 5 * 1024 * 1024);
+    project.write("ROADMAP.md", &large);
+    let text = said(&["harness", "run"], 2);
+    assert!(text.contains("line 1: the roadmap is larger than 4") && text.lines().count() < 5, "{text}");
 }
 
 /// Issues come from a `gh` on the search path; whatever it says, the roadmap is valid or as it was.
