@@ -48,6 +48,12 @@ fn alerts(project: &CliTestProject, kind: &str) -> usize {
     log.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count()
 }
 
+/// Quoted from the executors of other harnesses:
+/// "Execute a task using this CLI."
+/// "task: The task to execute"
+/// "context: Optional context to include in prompt"
+/// "ExecutionResult with success/failure and output"
+/// "Return structured result"
 #[test]
 fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     let project = project(ROADMAP).in_workspace();
@@ -118,6 +124,11 @@ fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     assert_eq!(spec.sessions(), ["sync"]);
 }
 
+/// Quoted from the executors of other harnesses:
+/// "Verify if task was completed successfully."
+/// "Check success_criteria if defined"
+/// "May re-run CLI to verify"
+/// "Return boolean"
 #[test]
 fn a_task_that_fails_is_retried_then_blocked_and_what_waits_for_it_is_named() {
     let roadmap = "## Tasks\n\

@@ -24,6 +24,13 @@ const REVIEW: &str = r#"
 
 const IDLE: &str = "[[conversation.turn]]\ntext = 'I looked around.'\n";
 
+/// Quoted from the executors of other harnesses:
+/// "model: Optional model override"
+/// "model = model or self.default_model"
+/// "cli: str = ""  # Override CLI for this task"
+/// "Build CLI command with appropriate flags"
+/// "Run command via subprocess"
+/// "Capture stdout/stderr"
 #[test]
 fn a_task_names_its_agent_and_the_run_its_reviewer() {
     let Some(codex) = codex() else { return };
@@ -45,6 +52,38 @@ fn a_task_names_its_agent_and_the_run_its_reviewer() {
     let by = &status["deliverables"][1]["review"]["by"];
     assert!(by.as_str().is_some_and(|by| by.starts_with("codex:")), "{by}");
     assert_script_followed(&model);
+}
+
+/// Quoted from the executors of other harnesses:
+/// "Handle timeouts gracefully"
+/// "timeout=task.timeout_minutes * 60"
+/// "Detect obvious failures in output.", which are "error:", "failed:", "exception:", "traceback" and "fatal:". Here checks decide: a log that
+/// mentions errors is not a failure.
+#[test]
+fn words_of_an_agent_decide_nothing_and_its_time_is_limited() {
+    let roadmap = "## Tasks\n- [ ] **slow**: Take long\n  - timeout: 1s\n  - max_retries: 1\n  - check: `test -f slow.txt`\n\
+                   - [ ] **loud**: Write a text\n  - check: `test -f loud.txt`\n";
+    let project = project(roadmap);
+    let slow = r#"
+        [[conversation]]
+        when = "the task `slow`"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "sleep 30" } }]
+          [[conversation.turn]]
+          text = "Done."
+    "#;
+    let loud = builds("loud", &[]).replace("I made loud.txt.", "error: failed: exception: Traceback fatal: loud");
+    let run = project.run(&model(&[slow, &loud].concat()), &["harness", "run"]);
+    run.assert_ended("tasks_blocked", 3);
+    assert_eq!(tasks(&run), ["slow", "loud"]);
+    let chains = &run.outcome()["chains"];
+    assert_eq!(chains, &serde_json::json!(["slow failed in its only attempt"]), "{chains}");
+    assert!(run.stderr.contains("it was not done within its time limit of 1s"), "{}", run.stderr);
+    assert_eq!(project.read("ROADMAP.md"), roadmap.replace("[ ] **loud**", "[x] **loud**"));
+    let view = Connection::open(project.path(".harness/roadmap/state.db")).expect("a view");
+    let rows = "SELECT group_concat(task_id || ' ' || success || ' ' || coalesce(error, '-'), '; ') FROM execution_log";
+    let rows: String = view.query_row(rows, [], |row| row.get(0)).expect("rows");
+    assert_eq!(rows, "slow 0 it was not done within its time limit of 1s; loud 1 -");
 }
 
 /// The agent does nothing, and says so in the same words.
