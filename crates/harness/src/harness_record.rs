@@ -250,7 +250,9 @@ impl HarnessRecord {
             written.status.avg_progress = written.scores.iter().sum::<f64>() / written.scores.len() as f64;
             (written.idle, written.status.stuck_state) = match verdict {
                 ProgressVerdict::Progressed => (0, StuckState::Progressing),
-                ProgressVerdict::Idle if written.idle + 1 == WARNING_AFTER => (WARNING_AFTER, StuckState::Warning),
+                ProgressVerdict::Idle if written.idle + 1 == WARNING_AFTER => {
+                    (WARNING_AFTER, StuckState::Warning)
+                }
                 ProgressVerdict::Idle => (written.idle + 1, written.status.stuck_state),
                 ProgressVerdict::Waited => (written.idle, written.status.stuck_state),
             };

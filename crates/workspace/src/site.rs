@@ -324,7 +324,8 @@ impl WorkspaceSite {
         };
         if self.is_landing_own_edits(&commit) {
             events.extend(self.land_own_edits(tally).await?);
-        } else if tally.verified == 0 && (self.has_more_to_land(tally) || self.options.when == LandWhen::End) {
+        } else if tally.verified == 0 && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
+        {
             events.extend(self.land(&commit, tally, LandingConsent::default()).await?);
             events.extend(self.land_own_edits(tally).await?);
         } else if self.last_refusal.is_none() {
@@ -407,7 +408,8 @@ impl WorkspaceSite {
     /// Whether all that has not landed is a commit of ours.
     fn is_landing_own_edits(&self, commit: &str) -> bool {
         let landed = self.from.commit.as_ref();
-        self.options.own_edits.is_some() && landed.is_some_and(|landed| self.hub.is_own_commit(commit, landed))
+        self.options.own_edits.is_some()
+            && landed.is_some_and(|landed| self.hub.is_own_commit(commit, landed))
     }
 
     async fn land(

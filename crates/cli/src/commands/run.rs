@@ -17,7 +17,6 @@ use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
 use crate::spec_draft::CheckNetwork;
 
-
 /// Build SPEC.md, session by session, until every achievable deliverable has passed
 #[derive(Debug, Clone, Args)]
 pub struct RunArgs {

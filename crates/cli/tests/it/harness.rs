@@ -115,7 +115,11 @@ fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     let again = project.run(&model, &["harness", "run"]);
     again.assert_ended("all_passed", 0);
     assert_eq!(tasks(&again), Vec::<&str>::new());
-    assert!(again.stderr.contains("state.db was damaged; it is kept as state.db.damaged"), "{}", again.stderr);
+    assert!(
+        again.stderr.contains("state.db was damaged; it is kept as state.db.damaged"),
+        "{}",
+        again.stderr
+    );
     let view = Connection::open(project.root().join(".harness/roadmap/state.db")).expect("a view");
     let tasks: i64 = view.query_row("SELECT count(*) FROM tasks", [], |row| row.get(0)).expect("a count");
     assert_eq!(tasks, 3);
@@ -279,7 +283,10 @@ fn issues_become_tasks_and_nothing_else_changes() {
     assert!(missing.contains("The program gh was not found on the PATH."), "{missing}");
     for (gh, error) in [
         ("echo 'To get started, run: gh auth login' >&2; exit 4", "gh is not logged in."),
-        ("printf 'no git\\033[2J remote.\\n' >&2; exit 1", "gh failed with exit code 1: no git[U+001B][2J remote."),
+        (
+            "printf 'no git\\033[2J remote.\\n' >&2; exit 1",
+            "gh failed with exit code 1: no git[U+001B][2J remote.",
+        ),
         ("echo '[{\"number\":1'", "gh did not print a list of issues: EOF"),
         ("echo '[{\"number\":-1,\"title\":\"x\"}]'", "gh did not print a list of issues: invalid value"),
     ] {

@@ -72,7 +72,8 @@ fn words_of_an_agent_decide_nothing_and_its_time_is_limited() {
           [[conversation.turn]]
           text = "Done."
     "#;
-    let loud = builds("loud", &[]).replace("I made loud.txt.", "error: failed: exception: Traceback fatal: loud");
+    let loud =
+        builds("loud", &[]).replace("I made loud.txt.", "error: failed: exception: Traceback fatal: loud");
     let run = project.run(&model(&[slow, &loud].concat()), &["harness", "run"]);
     run.assert_ended("tasks_blocked", 3);
     assert_eq!(tasks(&run), ["slow", "loud"]);

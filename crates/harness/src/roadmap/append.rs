@@ -102,13 +102,20 @@ mod tests {
             ("## Tasks\n- [ ] **a**: One\n", "## Tasks\n- [ ] **a**: One\n"),
             ("## Tasks\n- [ ] **a**: One", "## Tasks\n- [ ] **a**: One"),
             ("\u{feff}## Tasks\r\n- [x] **a**: One\r\n", "\u{feff}## Tasks\r\n- [x] **a**: One\r\n"),
-            ("## Tasks\n### More\n- [ ] **a**: One\n\n## Growth Mode\n1. grow\n", "## Tasks\n### More\n- [ ] **a**: One\n\n"),
-            ("## Tasks\n- [ ] **a**: One\n  ```\n  ## Notes\n  ```\n", "## Tasks\n- [ ] **a**: One\n  ```\n  ## Notes\n  ```\n"),
+            (
+                "## Tasks\n### More\n- [ ] **a**: One\n\n## Growth Mode\n1. grow\n",
+                "## Tasks\n### More\n- [ ] **a**: One\n\n",
+            ),
+            (
+                "## Tasks\n- [ ] **a**: One\n  ```\n  ## Notes\n  ```\n",
+                "## Tasks\n- [ ] **a**: One\n  ```\n  ## Notes\n  ```\n",
+            ),
         ] {
-            let (new, roadmap) = with_tasks(text, "More", TASK, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let (new, roadmap) =
+                with_tasks(text, "More", TASK, &[]).unwrap_or_else(|error| panic!("{error}"));
             assert!(new.starts_with(start) && new.ends_with(&text[start.len()..]), "{new:?}");
             assert_eq!(new.contains('\r'), text.contains('\r'));
-            assert!(!new.replace("\r\n", "").contains(['\r']) , "{new:?}");
+            assert!(!new.replace("\r\n", "").contains(['\r']), "{new:?}");
             let ids: Vec<&str> = roadmap.tasks.iter().map(|task| task.id.as_str()).collect();
             assert_eq!((ids, roadmap.tasks[1].phase.as_deref()), (vec!["a", "b"], Some("More")), "{new}");
             assert_eq!(new.matches("### More").count(), 1);
@@ -132,7 +139,8 @@ mod tests {
         }
         let error = with_tasks("# Roadmap\n", "More", TASK, &[]).expect_err("no section").to_string();
         assert!(error.contains("has no task"), "{error}");
-        let (new, _) = with_tasks("# Roadmap: X\n\n## Tasks\n", "More", "- [ ] **a**: One\n", &[]).expect("valid");
+        let (new, _) =
+            with_tasks("# Roadmap: X\n\n## Tasks\n", "More", "- [ ] **a**: One\n", &[]).expect("valid");
         assert_eq!(new, "# Roadmap: X\n\n## Tasks\n\n### More\n- [ ] **a**: One\n");
     }
 }

@@ -80,14 +80,18 @@ pub fn accept(roadmap: &Roadmap, proposals: &[ProposedTask], limit: usize) -> Ac
                 let goal = quoted(&proposal.goal, "(The rest was left out.)");
                 let goal = if goal.is_empty() { goal } else { format!("  - goal: {description}\n{goal}") };
                 let id = format!("growth-{number}");
-                accepted.text.push_str(&format!("- [ ] **{id}**: {description}\n  - success: {success}\n{goal}"));
+                accepted
+                    .text
+                    .push_str(&format!("- [ ] **{id}**: {description}\n  - success: {success}\n{goal}"));
                 accepted.ids.push(TaskId::new(id));
                 seen.push(description.to_lowercase());
                 number += 1;
                 continue;
             }
         };
-        accepted.refused.push(format!("The proposal '{}' is not taken over: {why}.", one_line(&description, 80)));
+        accepted
+            .refused
+            .push(format!("The proposal '{}' is not taken over: {why}.", one_line(&description, 80)));
     }
     accepted
 }
@@ -111,7 +115,8 @@ mod tests {
     use super::{ProposedTask, accept, add_accepted};
     use crate::roadmap::Roadmap;
 
-    const ROADMAP: &str = "## Tasks\n- [x] **a**: One\n- [x] **growth-1**: Two\n\n## Growth Mode\n1. Look for gaps\n";
+    const ROADMAP: &str =
+        "## Tasks\n- [x] **a**: One\n- [x] **growth-1**: Two\n\n## Growth Mode\n1. Look for gaps\n";
 
     fn proposal(description: &str, goal: &str, success: &str) -> ProposedTask {
         let [description, goal, success] = [description, goal, success].map(str::to_owned);

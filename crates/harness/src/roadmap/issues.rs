@@ -194,18 +194,29 @@ mod tests {
     #[test]
     fn an_issue_is_a_task_with_its_configuration_and_its_text_as_goal() {
         let body = "It is slow.\r\n\r\n## Harness Config\n- timeout: 1h\n- depends: #9, cart\n* max-retries: 2\n- cli: codex\n\n## Steps\n1. wait\n";
-        let issues = [issue(12, "Speed it\nup", body), issue(9, "First", ""), issue(2, "x", ""), issue(3, "y", "")];
+        let issues =
+            [issue(12, "Speed it\nup", body), issue(9, "First", ""), issue(2, "x", ""), issue(3, "y", "")];
         let import = add_issues(ROADMAP, &issues, &["codex"]).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(import.added.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["gh-9", "gh-12"]);
         assert_eq!((import.known.as_slice(), import.left_out.len()), ([2, 3].as_slice(), 0));
         let (start, rest) = ROADMAP.split_once("## Notes").expect("notes");
-        assert!(import.text.starts_with(start) && import.text.ends_with(&format!("## Notes{rest}")), "{}", import.text);
+        assert!(
+            import.text.starts_with(start) && import.text.ends_with(&format!("## Notes{rest}")),
+            "{}",
+            import.text
+        );
         let roadmap = Roadmap::parse(&import.text, &["codex"]).expect("valid");
         let task = roadmap.task("gh-12").expect("a task");
-        assert_eq!((task.description.as_str(), task.issue, task.timeout.as_secs()), ("Speed it up", Some(12), 3600));
+        assert_eq!(
+            (task.description.as_str(), task.issue, task.timeout.as_secs()),
+            ("Speed it up", Some(12), 3600)
+        );
         assert_eq!(task.depends.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["gh-9", "cart"]);
         assert_eq!((task.max_retries, task.cli.as_slice()), (2, ["codex".to_owned()].as_slice()));
-        assert_eq!(task.goal, "Resolve the GitHub issue #12: Speed it up\n> It is slow.\n>\n> ## Steps\n> 1. wait");
+        assert_eq!(
+            task.goal,
+            "Resolve the GitHub issue #12: Speed it up\n> It is slow.\n>\n> ## Steps\n> 1. wait"
+        );
         assert_eq!(roadmap.task("gh-9").expect("a task").goal, "First");
         // Nothing is added twice.
         let again = add_issues(&import.text, &issues, &["codex"]).expect("valid");
@@ -272,15 +283,20 @@ mod tests {
             body.push('\n');
             for (title, body) in [(text, ""), ("T", text), (text, body.as_str()), (&*body, &*body)] {
                 let issues = [issue(7, title, body), issue(8, "After", "plain")];
-                let import = add_issues(ROADMAP, &issues, &[]).unwrap_or_else(|error| panic!("{text:?}: {error}"));
-                let roadmap = Roadmap::parse(&import.text, &[]).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+                let import =
+                    add_issues(ROADMAP, &issues, &[]).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+                let roadmap =
+                    Roadmap::parse(&import.text, &[]).unwrap_or_else(|error| panic!("{text:?}: {error}"));
                 let ids: Vec<&str> = roadmap.tasks.iter().map(|task| task.id.as_str()).collect();
                 assert_eq!(ids, ["cart", "gh-2", "pay", "gh-7", "gh-8"], "{text:?}");
                 assert_eq!(before.tasks, roadmap.tasks[..3], "{text:?}");
                 assert_eq!((&before.name, &before.constraints), (&roadmap.name, &roadmap.constraints));
                 assert_eq!((&before.defaults, &roadmap.growth), (&roadmap.defaults, &before.growth));
                 let task = &roadmap.tasks[3];
-                assert!(task.checks.is_empty() && task.depends.is_empty() && !task.done, "{text:?}: {task:?}");
+                assert!(
+                    task.checks.is_empty() && task.depends.is_empty() && !task.done,
+                    "{text:?}: {task:?}"
+                );
                 assert_eq!(roadmap.tasks[4].goal, "Resolve the GitHub issue #8: After\n> plain", "{text:?}");
                 assert!(!import.text.contains(['\u{1b}', '\u{202e}']));
             }
@@ -289,7 +305,8 @@ mod tests {
 
     #[test]
     fn a_long_issue_is_cut() {
-        let import = add_issues("## Tasks\n", &[issue(1, &"t".repeat(999), &"ü\n".repeat(40_000))], &[]).expect("valid");
+        let import = add_issues("## Tasks\n", &[issue(1, &"t".repeat(999), &"ü\n".repeat(40_000))], &[])
+            .expect("valid");
         assert!(import.text.len() < 60_000 && import.text.contains("> (The rest is in the issue.)"));
         assert!(import.text.contains(&format!("**gh-1**: {}…\n", "t".repeat(200))));
     }

@@ -4,8 +4,8 @@
 use std::num::NonZeroUsize;
 
 use autonoe_core::agent::Instruction;
-use autonoe_core::fault::Fault;
 use autonoe_core::event::RunEvent;
+use autonoe_core::fault::Fault;
 use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_core::plan::{Iteration, NextSession};

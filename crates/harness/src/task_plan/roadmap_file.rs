@@ -11,7 +11,9 @@ use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use autonoe_files::{ReadError, WriteFailure, read_bytes_beneath, replace_beneath, to_text};
 
-use crate::roadmap::{AcceptedProposals, MAX_ROADMAP, Roadmap, RoadmapError, add_accepted, set_done, uncheck};
+use crate::roadmap::{
+    AcceptedProposals, MAX_ROADMAP, Roadmap, RoadmapError, add_accepted, set_done, uncheck,
+};
 
 /// Characters of ids in the first line of a commit's message.
 const MAX_IDS: usize = 44;

@@ -447,9 +447,15 @@ async fn further_tasks_are_proposed_added_and_run_once_if_that_is_wished() {
     let answer = serde_json::json!({ "tasks": [task("Two"), task("Three")] });
     let (text, verdict) = answers(&mut fixture, &mut plan, Some(answer)).await;
     assert!(text.contains("Objective: Sell.") && text.contains("- a: One I tried."), "{text}");
-    assert!(text.contains("## What to look for\nLook for gaps") && text.contains("at most 1 further"), "{text}");
+    assert!(
+        text.contains("## What to look for\nLook for gaps") && text.contains("at most 1 further"),
+        "{text}"
+    );
     assert!(matches!(verdict, PlanVerdict::Progressed), "{verdict:?}");
-    let grown = roadmap.replace("[ ] **a**: One\n\n", "[x] **a**: One\n\n### Growth\n- [ ] **growth-1**: Two\n  - success: it works\n\n");
+    let grown = roadmap.replace(
+        "[ ] **a**: One\n\n",
+        "[x] **a**: One\n\n### Growth\n- [ ] **growth-1**: Two\n  - success: it works\n\n",
+    );
     assert_eq!(fixture.roadmap(), grown, "no other byte has changed");
     let said = fixture.world.said();
     for sentence in [

@@ -81,7 +81,8 @@ fn write(project: &Project, name: &Path, earlier: Option<&str>, text: &str) -> R
     let path = project.root().join(name);
     let failed = |error: &std::io::Error| cannot_write(FaultLayer::System, "roadmap", &path, error);
     let changed = || {
-        let message = format!("{} was changed by someone else meanwhile; nothing was written.", name.display());
+        let message =
+            format!("{} was changed by someone else meanwhile; nothing was written.", name.display());
         Fault::permanent(FaultLayer::Config, "roadmap", message).hint("Run the command again.")
     };
     if read(project, name)?.as_deref() != earlier {

@@ -69,8 +69,7 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
     let file = Arc::new(file);
     let own_edits = Some(OwnEditedFile(Arc::clone(&file) as _));
     let has_time_limit = args.common.max_duration.is_some();
-    let job =
-        Box::new(RoadmapJob { file, roadmap, id, on_critical, growth: args.growth, has_time_limit });
+    let job = Box::new(RoadmapJob { file, roadmap, id, on_critical, growth: args.growth, has_time_limit });
     let site = || SiteOptions {
         when: args.land.map(LandWhen::from).unwrap_or_default(),
         own_edits,

@@ -63,7 +63,8 @@ pub const CONTRACTS: &[Contract] = &[
         with_alerts(|manager, _| {
             manager.alert(alert(AlertType::NoProgress, 1)).unwrap();
             manager.alert(alert(AlertType::FatalError, 1)).unwrap();
-            let errors: Vec<&str> = manager.alerts(Some(Severity::Error)).map(|alert| alert.kind.name()).collect();
+            let errors: Vec<&str> =
+                manager.alerts(Some(Severity::Error)).map(|alert| alert.kind.name()).collect();
             assert_eq!(errors, ["fatal_error"]);
         });
     }),

@@ -123,7 +123,8 @@ pub const CONTRACTS: &[Contract] = &[
     ("def force_kill(self, timeout: int = 30)", || {
         assert_eq!(KILL_TIMEOUT, Duration::from_secs(30));
         let project = tempfile::tempdir().unwrap();
-        let mut handle = HarnessHandle::of_child(project.path(), "main", shell("read x", project.path())).unwrap();
+        let mut handle =
+            HarnessHandle::of_child(project.path(), "main", shell("read x", project.path())).unwrap();
         assert!(handle.force_kill(KILL_TIMEOUT));
         assert_eq!(handle.status, HarnessStatus::Failed);
     }),

@@ -59,7 +59,10 @@ pub const CONTRACTS: &[Contract] = &[
         assert!(second < first, "{second} is not less than {first}: nothing is new");
     }),
     ("Uses weighted combination of signals.", || {
-        let parts = score(1.0, 0.0, 0, 0.0) + score(0.0, 1.0, 0, 0.0) + score(0.0, 0.0, 2, 0.0) + score(0.0, 0.0, 0, 1.0);
+        let parts = score(1.0, 0.0, 0, 0.0)
+            + score(0.0, 1.0, 0, 0.0)
+            + score(0.0, 0.0, 2, 0.0)
+            + score(0.0, 0.0, 0, 1.0);
         assert!((score(1.0, 1.0, 2, 1.0) - parts).abs() < 1e-9);
     }),
     ("Detect progress signals.", || {

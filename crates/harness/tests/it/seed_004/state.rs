@@ -89,7 +89,9 @@ pub const CONTRACTS: &[Contract] = &[
     }),
     ("Get tasks that haven't completed.", || {
         with_state(|state, _| {
-            for status in [TaskStatus::Pending, TaskStatus::InProgress, TaskStatus::Failed, TaskStatus::Blocked] {
+            for status in
+                [TaskStatus::Pending, TaskStatus::InProgress, TaskStatus::Failed, TaskStatus::Blocked]
+            {
                 state.save_task(&task(""), record(status)).unwrap();
                 assert_eq!(state.incomplete_tasks().unwrap().len(), 1, "{status:?}");
             }
