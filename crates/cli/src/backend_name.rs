@@ -210,7 +210,7 @@ mod tests {
             .iter()
             .map(|backend| format!("`{}` has `{}`", backend.name(), backend.default_models().work))
             .collect();
-        assert!(rows[1][1].ends_with(&models.join(", ")), "{}, not {}", rows[1][1], models.join(", "));
+        assert!(rows[1][1].ends_with(&models.join("; ")), "{}, not {}", rows[1][1], models.join("; "));
         for cli in ["codex", "gemini", "claude"] {
             assert!(ALL.iter().any(|backend| backend.name() == cli), "{cli}");
         }

@@ -35,6 +35,8 @@ pub struct HarnessRecord {
     written: Mutex<Written>,
     /// Is shown alerts that no other event of the run has.
     listener: OnceLock<AlertListener>,
+    /// Pauses the run at once.
+    pause: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
 
 pub type AlertListener = Box<dyn Fn(&RunEvent) + Send + Sync>;
@@ -81,7 +83,8 @@ impl HarnessRecord {
             problem: None,
             has_problem: false,
         };
-        Ok((Self { harness, started: now, written: Mutex::new(written), listener: OnceLock::new() }, said))
+        let (listener, pause) = (OnceLock::new(), OnceLock::new());
+        Ok((Self { harness, started: now, written: Mutex::new(written), listener, pause }, said))
     }
 
     pub fn harness(&self) -> &HarnessDirectory {
@@ -92,6 +95,12 @@ impl HarnessRecord {
     pub fn announce_to(&self, listener: AlertListener) {
         // Ignored: there is one already.
         let _ = self.listener.set(listener);
+    }
+
+    /// For alerts that pause the run: the file is noticed only after a moment, and another session might begin.
+    pub fn pause_with(&self, pause: impl Fn() + Send + Sync + 'static) {
+        // Ignored: there is one already.
+        let _ = self.pause.set(Box::new(pause));
     }
 
     /// A sentence about a file that could not be written; once.
@@ -187,6 +196,9 @@ impl HarnessRecord {
                 let message = format!("{}: {}", raised.kind.name(), raised.message);
                 let result = self.harness.log(level, raised.iteration, &message, raised.timestamp);
                 written.note(result);
+                if let Some(pause) = self.pause.get().filter(|_| self.harness.is_paused()) {
+                    pause();
+                }
             }
             Err(error) => written.note(Err::<(), _>(error)),
         }

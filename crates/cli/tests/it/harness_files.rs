@@ -34,7 +34,7 @@ const IDLE: &str = "[[conversation.turn]]\ntext = 'I looked around.'\n";
 #[test]
 fn a_task_names_its_agent_and_the_run_its_reviewer() {
     let Some(codex) = codex() else { return };
-    let roadmap = "## Tasks\n- [ ] **a**: Write a text\n  - cli: codex, gemini\n  - check: `test -f a.txt`\n\
+    let roadmap = "## Tasks\n- [ ] **a**: Write a text\n  - cli: codex\n  - check: `test -f a.txt`\n\
                    - [ ] **b**: Write another\n  - model: haiku\n  - success: it reads well\n";
     let project = project(roadmap);
     let script = [with_own_tool_names(&builds("a", &[])), builds("b", &[]), REVIEW.replace("ID", "b")];

@@ -52,7 +52,7 @@ pub const CONTRACTS: &[Contract] = &[
         let project = tempfile::tempdir().unwrap();
         assert!(HarnessHandle::attach(project.path(), "main", std::process::id()).is_err(), "there is none");
         let child = HarnessHandle::of_child(project.path(), "main", ended("exit 0")).unwrap();
-        assert!(child.status.is_over() && project.path().join(".harness/main/inbox").is_dir());
+        assert!(child.status.is_over() && project.path().join(".harness/main").is_dir());
     }),
     ("progress: float  # 0.0 - 1.0", || {
         with_handle(|handle, project| {
