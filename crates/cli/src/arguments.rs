@@ -55,7 +55,7 @@ pub struct CommonArgs {
     #[arg(long, value_name = "NAME", default_value = "auto", add = ArgValueCandidates::new(completion_candidates::backends))]
     pub backend: BackendChoice,
 
-    /// Fallback agents, tried in order when quota runs out or an agent is down: NAME or NAME:MODEL, comma-separated
+    /// Fallback agents, tried in order when quota runs out, an agent is down or it is stuck: NAME or NAME:MODEL, comma-separated
     #[arg(long, value_name = "NAMES", value_delimiter = ',', add = ArgValueCandidates::new(completion_candidates::agents))]
     pub fallback: Vec<BackendWithModel>,
 
@@ -109,6 +109,22 @@ pub fn variable_name(text: &str) -> Result<String, NotAVariable> {
         && !text.starts_with(|first: char| first.is_ascii_digit())
         && text.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
     if is_name { Ok(text.to_owned()) } else { Err(NotAVariable) }
+}
+
+/// Where agents work, and what they may do there
+#[derive(Debug, Clone, Args)]
+pub struct WorkArgs {
+    /// Run without the sandbox
+    #[arg(long)]
+    pub no_sandbox: bool,
+
+    /// Let agents work in your checkout, under the strict command policy, instead of a clone of their own
+    #[arg(long)]
+    pub in_place: bool,
+
+    /// Allow rm and mv inside the project
+    #[arg(long, short = 'D')]
+    pub allow_destructive: bool,
 }
 
 /// Options of commands that read SPEC.md

@@ -163,3 +163,56 @@ pub fn not_configured(name: &str, agents: &BTreeMap<String, AcpAgentConfig>) -> 
     Fault::permanent(FaultLayer::Config, "unknown_agent", message)
         .hint("Use one of these or acp:COMMAND, or define it under [agents.NAME] in your config.toml.")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::ALL;
+
+    /// What an executor of other harnesses has, in the order of the table.
+    const EXECUTOR: [&str; 11] = [
+        "cli_name",
+        "default_model",
+        "execute",
+        "verify_success",
+        "_build_prompt",
+        "_detect_failure",
+        "ExecutionResult.success",
+        "ExecutionResult.output",
+        "ExecutionResult.error",
+        "ExecutionResult.duration_seconds",
+        "ExecutionResult.conversation_id",
+    ];
+
+    /// Quoted from the executors of other harnesses:
+    /// "Implementations: CodexExecutor, GeminiExecutor, ClaudeExecutor"
+    /// "Name of this CLI (codex, gemini, claude)."
+    /// "Default model for this CLI."
+    #[test]
+    fn executors_are_backends() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/roadmaps.md");
+        let page = fs::read_to_string(path).expect("a page");
+        let rows = page.lines().skip_while(|line| !line.starts_with("| executor |")).skip(2);
+        let rows: Vec<Vec<&str>> = rows
+            .take_while(|line| line.starts_with('|'))
+            .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+            .collect();
+        let names: Vec<&str> = rows.iter().map(|row| row[0].trim_matches('`')).collect();
+        assert_eq!(names, EXECUTOR);
+        for row in &rows {
+            assert!(row.len() == 3 && row[2].contains(".rs`: `"), "{row:?} names the test that shows it");
+        }
+        let backends: Vec<String> = ALL.iter().map(|backend| format!("`{}`", backend.name())).collect();
+        assert!(rows[0][1].ends_with(&backends.join(", ")), "{}", rows[0][1]);
+        let models: Vec<String> = ALL
+            .iter()
+            .map(|backend| format!("`{}` has `{}`", backend.name(), backend.default_models().work))
+            .collect();
+        assert!(rows[1][1].ends_with(&models.join("; ")), "{}, not {}", rows[1][1], models.join("; "));
+        for cli in ["codex", "gemini", "claude"] {
+            assert!(ALL.iter().any(|backend| backend.name() == cli), "{cli}");
+        }
+    }
+}

@@ -14,8 +14,8 @@ use crate::present;
 /// Time after which a message says what is being waited for.
 const QUIET_PERIOD: Duration = Duration::from_secs(3);
 
-/// Bytes of output that are kept.
-const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 16 * 1024, tail: 4 * 1024 };
+/// Bytes of output that are kept of a program that should print little.
+pub const LITTLE_OUTPUT: OutputLimits = OutputLimits { head: 16 * 1024, tail: 4 * 1024 };
 
 /// How much of standard error is shown in a message.
 const STDERR_LINES: usize = 3;
@@ -31,6 +31,8 @@ pub struct Helper<'a> {
     pub environment: Vec<(OsString, OsString)>,
     pub directory: PathBuf,
     pub time_limit: Duration,
+    /// Bytes of its output that are kept.
+    pub output_limits: OutputLimits,
     /// Path of this binary, which supervises the program.
     pub own_executable: &'a Path,
 }
@@ -81,7 +83,7 @@ impl Helper<'_> {
             input: Vec::new(),
             separate_stderr: true,
             time_limit: self.time_limit,
-            output_limits: OUTPUT_LIMITS,
+            output_limits: self.output_limits,
         };
         let ran = bounded_command.run(|_| {}).await;
         room.close().await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use autonoe_core::fault::{Fault, FaultLayer};
 
 use crate::environment::Environment;
-use crate::helper::{Helper, HelperOutput};
+use crate::helper::{Helper, HelperOutput, LITTLE_OUTPUT};
 
 /// Time limit of a command; the user may have to touch a hardware token first.
 const KEY_LIMIT: Duration = Duration::from_secs(60);
@@ -35,6 +35,7 @@ impl KeyCommand<'_> {
             environment: environment.all(),
             directory: environment.current_dir(),
             time_limit: KEY_LIMIT,
+            output_limits: LITTLE_OUTPUT,
             own_executable: &environment.own_executable()?,
         };
         let HelperOutput { code, output, stderr } =

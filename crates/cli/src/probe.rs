@@ -8,7 +8,7 @@ use autonoe_agents::Version;
 use autonoe_core::fault::Fault;
 
 use crate::environment::Environment;
-use crate::helper::{Helper, HelperError};
+use crate::helper::{Helper, HelperError, LITTLE_OUTPUT};
 use crate::scratch::ScratchDir;
 
 const LIMIT: Duration = Duration::from_secs(15);
@@ -39,6 +39,7 @@ pub async fn version(program: &Path, environment: &Environment) -> Result<Versio
             .into(),
         directory: home.path().to_owned(),
         time_limit: LIMIT,
+        output_limits: LITTLE_OUTPUT,
         own_executable: &own_executable,
     };
     let result = helper.run().await?;

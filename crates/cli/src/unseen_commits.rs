@@ -30,7 +30,7 @@ pub struct UnseenCommits {
 impl UnseenCommits {
     /// `None` if all commits of the last run have landed, and checks have seen them or nothing is verified.
     pub fn of_last_run(project: &Project, status: &ProjectStatus, environment: &Environment) -> Option<Self> {
-        let verified = verified_commits(status);
+        let verified = verified_commits(project, status);
         let RunTip { branch, commit } = HubLayout::in_state(project.state_dir()).runs().next()?;
         let is_checked = verified.is_empty() || verified.contains(&commit);
         // The usual case needs no git.
@@ -83,7 +83,7 @@ impl UnseenCommits {
 
 /// The last commit on the user's branch, if something is verified, but nothing on that commit. Whoever made it: the user, or an agent.
 pub fn unseen_head(project: &Project, status: &ProjectStatus) -> Option<String> {
-    let verified = verified_commits(status);
+    let verified = verified_commits(project, status);
     last_commit(project.root()).filter(|head| !verified.is_empty() && !verified.contains(head))
 }
 
@@ -100,17 +100,18 @@ pub fn verified_on_older(project: &Project, status: &ProjectStatus) -> Option<(S
     (!on_head.is_empty() && !ids.is_empty()).then_some((head, ids))
 }
 
-/// The commits on which something was verified that still counts.
-pub fn verified_commits(status: &ProjectStatus) -> Vec<String> {
+/// The commits on which something was verified that still counts, and those of ours on top of them, which no check looks at.
+pub fn verified_commits(project: &Project, status: &ProjectStatus) -> Vec<String> {
     let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
     let findings = passed.filter_map(|item| item.finding.as_ref());
     let verified = findings.filter(|finding| finding.assurance == Assurance::Verified);
-    verified.filter_map(|finding| finding.commit.clone()).collect()
+    let verified = verified.filter_map(|finding| finding.commit.clone()).collect();
+    HubLayout::in_state(project.state_dir()).with_own_commits(verified)
 }
 
 /// The same, as the project's files say now.
 pub fn verified_commits_of(project: &Project) -> Result<Vec<String>, Fault> {
     let Some(mut status) = StatusStore::read(project)? else { return Ok(Vec::new()) };
     disown_foreign_findings(project, &mut status)?;
-    Ok(verified_commits(&status))
+    Ok(verified_commits(project, &status))
 }

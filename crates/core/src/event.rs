@@ -12,6 +12,7 @@ use crate::fault::Fault;
 use crate::gate::{GateRuling, ToolCall};
 use crate::instruction::Phase;
 use crate::money::Usd;
+use crate::notification::NotificationLevel;
 use crate::outcome::{RunReport, SessionEnd};
 use crate::status::StatusChange;
 
@@ -288,6 +289,15 @@ pub enum RunEvent {
         /// The backend and the model of the next sessions, if they are others than the run's.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         escalated_to: Option<String>,
+    },
+    /// A harness raises an alert.
+    Alert {
+        /// The same whenever the same alert is raised.
+        id: String,
+        /// Such as `no_progress`.
+        alert: String,
+        level: NotificationLevel,
+        message: String,
     },
     /// A declarative agent escalates.
     Escalated {

@@ -30,6 +30,7 @@ pub mod nearest;
 pub mod notification;
 pub mod outage;
 pub mod outcome;
+pub mod own_edits;
 pub mod pause;
 pub mod plan;
 pub mod plans;

@@ -26,6 +26,10 @@ pub enum NotificationEvent {
     Quota,
     /// The model service is unavailable: the run waits, or it ended.
     Outage,
+    /// An alert of a harness that no other event has.
+    Alert,
+    /// A harness gets ahead: a task is completed, another model takes over, a number of sessions has begun.
+    Progress,
     /// Sent by hand. No target can ask for it.
     #[serde(skip_deserializing)]
     Test,
@@ -33,7 +37,7 @@ pub enum NotificationEvent {
 
 impl NotificationEvent {
     /// Those that a target can ask for.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Done,
         Self::Blocked,
         Self::Stuck,
@@ -43,7 +47,14 @@ impl NotificationEvent {
         Self::Budget,
         Self::Quota,
         Self::Outage,
+        Self::Alert,
+        Self::Progress,
     ];
+
+    /// Those that a target gets which asks for none: without the ones that nobody has to know.
+    pub fn usual() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|event| *event != Self::Progress)
+    }
 
     /// As in JSON and in the configuration.
     pub fn name(self) -> &'static str {
@@ -57,6 +68,8 @@ impl NotificationEvent {
             Self::Budget => "budget",
             Self::Quota => "quota",
             Self::Outage => "outage",
+            Self::Alert => "alert",
+            Self::Progress => "progress",
             Self::Test => "test",
         }
     }

@@ -6,6 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
+use autonoe_core::notification::NotificationLevel;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,6 +37,19 @@ pub enum Severity {
     Critical,
     Success,
     Error,
+}
+
+impl Severity {
+    /// The same in the terms of notifications.
+    pub fn level(self) -> NotificationLevel {
+        match self {
+            Self::Info => NotificationLevel::Info,
+            Self::Warning => NotificationLevel::Warning,
+            Self::Critical => NotificationLevel::Critical,
+            Self::Success => NotificationLevel::Success,
+            Self::Error => NotificationLevel::Error,
+        }
+    }
 }
 
 impl fmt::Display for Severity {
@@ -153,10 +167,12 @@ impl Alert {
         self
     }
 
-    /// What it is about: neither its time nor numbers that would differ if it were raised again after a crash.
+    /// What it is about: neither its time nor numbers that would differ if it were raised again after a crash. The sessions of the next run
+    /// have the same numbers, so the run is a part of it.
     fn identity(&self) -> String {
-        let task = self.context.get("task").map(Value::to_string).unwrap_or_default();
-        let about = format!("{}\n{}\n{task}\n{}", self.kind.name(), self.iteration, self.message);
+        let [run, task] =
+            ["run", "task"].map(|key| self.context.get(key).map(Value::to_string).unwrap_or_default());
+        let about = format!("{}\n{run}\n{}\n{task}\n{}", self.kind.name(), self.iteration, self.message);
         format!("{:016x}", fingerprint(about.as_bytes()))
     }
 }
@@ -192,13 +208,18 @@ impl AlertManager {
         Ok(Self { harness, on_critical, raised, alerts: alerts.into_iter().skip(newest).collect() })
     }
 
+    /// The alert with its id; `None` if it was raised before.
+    pub fn new_alert(&self, alert: Alert) -> Option<Alert> {
+        let alert = Alert { id: alert.identity(), ..alert };
+        (!self.raised.contains(&alert.id)).then_some(alert)
+    }
+
     /// Writes an alert, and pauses the harness if it is critical and that is wished. Returns it for delivery elsewhere, under its id;
     /// `None` if it was raised before.
     pub fn alert(&mut self, alert: Alert) -> Result<Option<Alert>, HarnessFileError> {
-        let alert = Alert { id: alert.identity(), ..alert };
-        if self.raised.contains(&alert.id) {
+        let Some(alert) = self.new_alert(alert) else {
             return Ok(None);
-        }
+        };
         // A map with text keys can always be written.
         let line = serde_json::to_string(&alert).unwrap_or_default();
         self.harness.append(ALERTS, &line)?;

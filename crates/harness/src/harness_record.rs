@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use autonoe_core::event::{Event, RunEvent};
+use autonoe_core::event::{Event, ProgressVerdict, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::{RunOutcome, RunReport, exit};
 use autonoe_core::sink::Sink;
@@ -17,9 +17,14 @@ use jiff::Timestamp;
 use crate::alerts::{Alert, AlertManager, AlertType, OnCritical, Severity, is_milestone, is_near};
 use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
 use crate::roadmap::Task;
+use crate::runaway::RunawaySign;
 use crate::schedule::{TaskRecord, TaskStatus};
-use crate::state_view::{Execution, StateManager};
-use crate::stuck::StuckState;
+use crate::state_view::{DAMAGED, Execution, StateFound, StateManager};
+use crate::stuck::{StuckState, WARNING_AFTER};
+
+/// Alerts of our own about tasks.
+pub const TASK_COMPLETED: &str = "task_completed";
+pub const TASK_BLOCKED: &str = "task_blocked";
 
 /// Scores that the average is made of.
 const AVERAGED: usize = 10;
@@ -28,13 +33,23 @@ pub struct HarnessRecord {
     harness: Arc<HarnessDirectory>,
     started: Timestamp,
     written: Mutex<Written>,
+    /// Is shown alerts that no other event of the run has.
+    listener: OnceLock<AlertListener>,
+    /// Pauses the run at once.
+    pause: OnceLock<Box<dyn Fn() + Send + Sync>>,
 }
+
+pub type AlertListener = Box<dyn Fn(&RunEvent) + Send + Sync>;
 
 struct Written {
     alerts: AlertManager,
     state: StateManager,
     status: StatusFile,
     scores: VecDeque<f64>,
+    /// The run in the journal; 0 before it starts.
+    run: i64,
+    /// Sessions without progress in a row.
+    idle: u32,
     /// Limit of the run.
     max_sessions: Option<u32>,
     /// The first file that could not be written, as a sentence.
@@ -49,24 +64,43 @@ impl HarnessRecord {
         on_critical: OnCritical,
         now: Timestamp,
     ) -> Result<(Self, Vec<String>), Fault> {
-        let said = harness.begin().map_err(fault)?;
+        let mut said = harness.begin().map_err(fault)?;
         let alerts = AlertManager::open(Arc::clone(&harness), on_critical).map_err(fault)?;
-        let (state, _) = StateManager::open(&harness).map_err(fault)?;
+        let (state, found) = StateManager::open(&harness).map_err(fault)?;
+        if found == StateFound::Damaged {
+            let path = harness.state_db();
+            said.push(format!("{} was damaged; it is kept as {DAMAGED}, and written anew.", path.display()));
+        }
         let status = StatusFile::default();
         let written = Written {
             alerts,
             state,
             status,
             scores: VecDeque::new(),
+            run: 0,
+            idle: 0,
             max_sessions: None,
             problem: None,
             has_problem: false,
         };
-        Ok((Self { harness, started: now, written: Mutex::new(written) }, said))
+        let (listener, pause) = (OnceLock::new(), OnceLock::new());
+        Ok((Self { harness, started: now, written: Mutex::new(written), listener, pause }, said))
     }
 
     pub fn harness(&self) -> &HarnessDirectory {
         &self.harness
+    }
+
+    /// Shows alerts to others, too. Only the first listener counts.
+    pub fn announce_to(&self, listener: AlertListener) {
+        // Ignored: there is one already.
+        let _ = self.listener.set(listener);
+    }
+
+    /// For alerts that pause the run: the file is noticed only after a moment, and another session might begin.
+    pub fn pause_with(&self, pause: impl Fn() + Send + Sync + 'static) {
+        // Ignored: there is one already.
+        let _ = self.pause.set(Box::new(pause));
     }
 
     /// A sentence about a file that could not be written; once.
@@ -97,6 +131,13 @@ impl HarnessRecord {
         written.status.task_description = is_current.then(|| task.description.clone());
         written.status.max_iterations = task.max_iterations;
         self.write_status(&mut written);
+    }
+
+    /// A session looks for further tasks.
+    pub fn growth_began(&self) {
+        let mut written = self.written();
+        let result = written.state.count_growth();
+        written.note(result);
     }
 
     pub fn attempt_ended(&self, execution: &Execution<'_>) {
@@ -133,6 +174,14 @@ impl HarnessRecord {
     }
 
     fn alert(&self, alert: Alert) {
+        let new = {
+            let written = self.written();
+            let run = written.run;
+            written.alerts.new_alert(alert.with("run", run))
+        };
+        let Some(alert) = new else { return };
+        // First, since a process may be killed in between: who gets it twice knows it by its id.
+        self.announce(&alert);
         let mut written = self.written();
         let level = match alert.severity {
             Severity::Info => LogLevel::Info,
@@ -147,9 +196,28 @@ impl HarnessRecord {
                 let message = format!("{}: {}", raised.kind.name(), raised.message);
                 let result = self.harness.log(level, raised.iteration, &message, raised.timestamp);
                 written.note(result);
+                if let Some(pause) = self.pause.get().filter(|_| self.harness.is_paused()) {
+                    pause();
+                }
             }
             Err(error) => written.note(Err::<(), _>(error)),
         }
+    }
+
+    fn announce(&self, alert: &Alert) {
+        let Some(listener) = self.listener.get().filter(|_| !has_event(&alert.kind)) else { return };
+        listener(&RunEvent::Alert {
+            id: alert.id.clone(),
+            alert: alert.kind.name().to_owned(),
+            level: alert.severity.level(),
+            message: alert.message.clone(),
+        });
+    }
+
+    /// A sign that the loop has got out of hand, in this session.
+    pub fn runaway(&self, sign: &RunawaySign, iteration: u32) {
+        let alert = Alert::new(AlertType::RunawayDetected, &*sign.message, iteration, Timestamp::now());
+        self.alert(alert.with_severity(sign.severity));
     }
 
     fn write_status(&self, written: &mut Written) {
@@ -184,17 +252,30 @@ impl HarnessRecord {
         }
     }
 
-    fn scored(&self, number: u32, score: f64) {
-        {
+    fn scored(&self, number: u32, score: f64, verdict: ProgressVerdict) {
+        let idle = {
             let mut written = self.written();
             written.scores.push_back(score);
             if written.scores.len() > AVERAGED {
                 written.scores.pop_front();
             }
             written.status.avg_progress = written.scores.iter().sum::<f64>() / written.scores.len() as f64;
+            (written.idle, written.status.stuck_state) = match verdict {
+                ProgressVerdict::Progressed => (0, StuckState::Progressing),
+                ProgressVerdict::Idle if written.idle + 1 == WARNING_AFTER => {
+                    (WARNING_AFTER, StuckState::Warning)
+                }
+                ProgressVerdict::Idle => (written.idle + 1, written.status.stuck_state),
+                ProgressVerdict::Waited => (written.idle, written.status.stuck_state),
+            };
             self.write_status(&mut written);
-        }
+            written.idle
+        };
         self.log(LogLevel::of_progress(score), &format!("Session {number} scored {score:.2}"));
+        if verdict == ProgressVerdict::Idle && idle == WARNING_AFTER {
+            let message = format!("{WARNING_AFTER} sessions in a row made no progress.");
+            self.alert(Alert::new(AlertType::NoProgress, message, number, Timestamp::now()));
+        }
     }
 
     fn remedy(&self, number: u32, name: &str, idle_sessions: u32) {
@@ -248,7 +329,7 @@ impl Written {
 }
 
 impl Sink for HarnessRecord {
-    fn on(&self, _: &SpanContext, event: &Event) {
+    fn on(&self, span: &SpanContext, event: &Event) {
         let Event::Run(event) = event else {
             return;
         };
@@ -259,7 +340,7 @@ impl Sink for HarnessRecord {
             RunEvent::SessionEnded { number, outcome, .. } => {
                 self.log(LogLevel::Info, &format!("Session {number} ended: {}", outcome.name()));
             }
-            RunEvent::Progress { number, score, .. } => self.scored(*number, *score),
+            RunEvent::Progress { number, score, verdict } => self.scored(*number, *score, *verdict),
             RunEvent::Remedy { number, name, idle_sessions, escalated_to, .. } => {
                 self.remedy(*number, name, *idle_sessions);
                 if let Some(to) = escalated_to {
@@ -272,12 +353,29 @@ impl Sink for HarnessRecord {
                 let message = format!("{to} takes over from {from} ({reason}).");
                 self.alert(Alert::new(AlertType::ModelEscalation, message, iteration, Timestamp::now()));
             }
-            RunEvent::RunStarted { max_sessions, .. } => self.written().max_sessions = *max_sessions,
+            RunEvent::RunStarted { max_sessions, .. } => {
+                let mut written = self.written();
+                (written.max_sessions, written.run) = (*max_sessions, span.run);
+            }
             RunEvent::Notice { message } => self.log(LogLevel::Info, message),
             RunEvent::Warning { message } => self.log(LogLevel::Warning, message),
             RunEvent::Outcome(report) => self.ended(report),
             _ => {}
         }
+    }
+}
+
+/// Whether the run says it by another event: how it ended, or what is blocked.
+fn has_event(kind: &AlertType) -> bool {
+    match kind {
+        AlertType::GoalComplete | AlertType::FatalError | AlertType::StuckUnrecoverable => true,
+        AlertType::Custom(name) => name == TASK_BLOCKED,
+        AlertType::IterationMilestone
+        | AlertType::NoProgress
+        | AlertType::StuckRecovery
+        | AlertType::ApproachingLimit
+        | AlertType::ModelEscalation
+        | AlertType::RunawayDetected => false,
     }
 }
 

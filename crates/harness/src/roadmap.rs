@@ -17,15 +17,19 @@
 //! The parser is strict: what it does not understand is an error with its line, and all errors are reported at once. It knows no
 //! backend; the names that `cli` may have are given to it.
 
+mod append;
 mod check_box;
 mod dependencies;
 mod document;
 mod edit;
+mod growth;
+mod issues;
 mod keys;
 mod lines;
 mod problem;
 mod prompt;
 mod task_draft;
+mod task_text;
 mod values;
 
 use std::borrow::Borrow;
@@ -36,8 +40,10 @@ use std::time::Duration;
 use autonoe_core::check::Check;
 use serde::{Deserialize, Serialize};
 
-pub use check_box::{CheckBoxError, set_done};
+pub use check_box::{CheckBoxError, set_done, uncheck};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
+pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
+pub use issues::{GithubIssue, IssueImport, add_issues};
 pub use problem::{RoadmapError, RoadmapProblem};
 
 /// Maximum size of a roadmap, in bytes.

@@ -52,8 +52,14 @@ struct Reported {
 }
 
 impl RunawayDetector {
-    /// Records a session. Returns the most severe sign that is new.
-    pub fn observe(&mut self, output: &str, duration: Duration, has_time_limit: bool) -> Option<RunawaySign> {
+    /// Records a session. Returns the most severe sign that is new. `output` is `None` if the session has settled something: agents that
+    /// finish one task after another may say the same each time.
+    pub fn observe(
+        &mut self,
+        output: Option<&str>,
+        duration: Duration,
+        has_time_limit: bool,
+    ) -> Option<RunawaySign> {
         self.remember(output, duration);
         let signs = [
             (
@@ -89,10 +95,15 @@ impl RunawayDetector {
         new
     }
 
-    fn remember(&mut self, output: &str, duration: Duration) {
+    fn remember(&mut self, output: Option<&str>, duration: Duration) {
         self.sessions = self.sessions.saturating_add(1);
-        let start: String = output.chars().take(COMPARED).collect::<String>().trim().to_lowercase();
-        self.outputs.push_back(fingerprint(start.as_bytes()));
+        match output {
+            None => self.outputs.clear(),
+            Some(output) => {
+                let start: String = output.chars().take(COMPARED).collect::<String>().trim().to_lowercase();
+                self.outputs.push_back(fingerprint(start.as_bytes()));
+            }
+        }
         if self.outputs.len() > SAME_OUTPUTS {
             self.outputs.pop_front();
         }
@@ -129,7 +140,7 @@ mod tests {
     ) -> Vec<(usize, RunawaySign)> {
         let mut detector = RunawayDetector::default();
         let sign = |(number, (output, millis)): (usize, (String, u64))| {
-            let sign = detector.observe(&output, Duration::from_millis(millis), has_time_limit);
+            let sign = detector.observe(Some(&output), Duration::from_millis(millis), has_time_limit);
             sign.map(|sign| (number + 1, sign))
         };
         sessions.enumerate().filter_map(sign).collect()
@@ -141,6 +152,16 @@ mod tests {
         let found = signs((0..9).map(|n| (format!("  {long}{n}"), 60_000)), true);
         assert_eq!(found.len(), 1, "only the beginning counts: {found:?}");
         assert_eq!((found[0].0, found[0].1.severity), (5, Severity::Critical));
+    }
+
+    #[test]
+    fn sessions_that_settle_something_may_say_the_same() {
+        let mut detector = RunawayDetector::default();
+        let minute = Duration::from_secs(60);
+        for number in 0..12 {
+            let output = (number % 4 != 3).then_some("Done.");
+            assert_eq!(detector.observe(output, minute, true), None, "{number}");
+        }
     }
 
     #[test]

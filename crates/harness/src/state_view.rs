@@ -15,7 +15,7 @@ use crate::roadmap::Task;
 use crate::schedule::{TaskRecord, TaskStatus};
 
 const FILE: &str = "state.db";
-const DAMAGED: &str = "state.db.damaged";
+pub(crate) const DAMAGED: &str = "state.db.damaged";
 
 /// Written to the file as its `user_version`.
 const FORMAT: i64 = 1;
@@ -308,6 +308,12 @@ impl StateManager {
             "UPDATE harness_state SET total_execution_time = total_execution_time + ?1, last_activity = ?2",
             params![seconds, iso(now)],
         )
+    }
+
+    /// A session looks for further tasks.
+    pub fn count_growth(&self) -> Result<(), StateViewError> {
+        let count = "UPDATE harness_state SET in_growth_mode = 1, growth_iterations = growth_iterations + 1";
+        self.execute(count, params![])
     }
 
     pub fn counts(&self) -> Result<HarnessCounts, StateViewError> {

@@ -4,12 +4,15 @@
 //! A task is a deliverable of the same id: agents claim it with the usual tools, the examiner runs its checks, and status.json says how far it
 //! is. What only a roadmap has, attempts and their limits, is the state of this plan.
 
+mod growth;
 mod prompt;
+mod reconcile;
 mod roadmap_file;
 mod state;
 mod store;
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -21,18 +24,17 @@ use autonoe_core::outcome::{PlanReport, RunOutcome};
 use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState};
 use autonoe_core::status::{ProjectStatus, Tally};
 
+use self::growth::is_growth;
 pub use self::prompt::text as prompt_text;
 use self::roadmap_file::RoadmapChange;
 pub use self::roadmap_file::{RoadmapFile, invalid};
 use self::state::{BegunTask, SavedTasks};
 use self::store::Standing;
 pub use self::store::TaskStore;
-use crate::alerts::Severity;
 use crate::failed_checks::FailedChecks;
 use crate::harness_record::HarnessRecord;
 use crate::roadmap::{Roadmap, RoadmapEdit, Task, TaskEdit, TaskId, compare};
 use crate::schedule::{Next, Schedule, TaskStatus};
-use crate::state_view::Execution;
 
 /// Review sessions of an attempt that may end without a verdict.
 const MAX_WITHOUT_VERDICT: u32 = 3;
@@ -46,6 +48,10 @@ pub struct TaskPlanSetup {
     pub memory: Arc<dyn PlanMemory>,
     pub failed_checks: Arc<FailedChecks>,
     pub record: Arc<HarnessRecord>,
+    /// Further tasks that an agent may propose when all are completed; `None` is none.
+    pub growth: Option<NonZeroUsize>,
+    /// Whether the run ends at a time of the user's.
+    pub has_time_limit: bool,
     /// Called for every event, after it is on record.
     pub on_event: Box<dyn Fn(&RunEvent) + Send + Sync>,
 }
@@ -64,16 +70,20 @@ pub struct TaskPlan {
 /// What comes next.
 enum Choice {
     Run(TaskId),
+    /// Look for at most so many further tasks.
+    Grow(NonZeroUsize),
     End(RunOutcome),
 }
 
 impl TaskPlan {
     /// Continues where an earlier process of this run stopped.
     pub async fn resume(roadmap: Roadmap, setup: TaskPlanSetup) -> Result<Self, Fault> {
-        let state = match setup.memory.load().await? {
+        let state: SavedTasks = match setup.memory.load().await? {
             Some(saved) => serde_json::from_value(saved).map_err(|error| state_fault(&error))?,
             None => SavedTasks::default(),
         };
+        let written = state.begun.iter().filter(|(_, begun): &(_, &BegunTask)| begun.has_box);
+        setup.file.has_written(written.map(|(id, _)| id.to_string()));
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
         let before = plan.with_begun_tasks();
@@ -212,6 +222,9 @@ impl TaskPlan {
     async fn judge_session(&mut self, finished: &Iteration) -> Result<bool, Fault> {
         let status = self.load_status().await?;
         self.state.judged = finished.number;
+        if is_growth(&finished.instruction) {
+            return self.judge_growth(finished).await.map(|()| true);
+        }
         let id = finished.instruction.step.clone().unwrap_or_default();
         let Some(begun) = self.state.begun.get_mut(id.as_str()) else {
             return self.save().await.map(|()| false);
@@ -244,146 +257,28 @@ impl TaskPlan {
         }
         self.save().await?;
         self.reconcile().await?;
+        // Before the commits of the session land, so that the boxes can follow them.
+        self.write_boxes().await?;
         let is_open = self.state.begun.get(id.as_str()).is_some_and(|begun| {
             begun.record.status == TaskStatus::InProgress && (is_review || standing == Standing::Open)
         });
+        self.watch_for_runaway(finished, is_open).await?;
         Ok(!is_open)
     }
 
-    /// `why` is a clause. What the store has to say about it follows in [`Self::reconcile`].
-    async fn fail_attempt(&mut self, id: &str, why: String) -> Result<(), Fault> {
-        let checks = self.setup.failed_checks.peek();
-        let checks: Vec<String> =
-            checks.iter().map(|check| format!("{}: {}", check.name, check.output)).collect();
-        let Some(begun) = self.state.begun.get_mut(id) else {
+    /// Looks whether the sessions have got out of hand.
+    async fn watch_for_runaway(&mut self, finished: &Iteration, is_open: bool) -> Result<(), Fault> {
+        if !finished.counts() {
             return Ok(());
-        };
-        begun.fail(why.clone(), checks);
-        self.save().await?;
-        let begun = &self.state.begun[id];
-        self.setup.record.attempt_ended(&Execution {
-            task_id: id,
-            attempt: begun.record.attempts,
-            success: false,
-            output: &begun.output,
-            error: Some(&why),
-            duration: begun.time,
-        });
-        self.setup.record.task_changed(&begun.task, begun.record, &begun.output, Some(&why));
-        let (attempt, all) = (begun.record.attempts, begun.task.attempts());
-        self.warn(format!("Attempt {attempt} of {all} at {id} failed: {why}.")).await
-    }
-
-    /// Brings the state of the plan and the deliverables in line. Repeating it changes nothing, so that it may be cut off anywhere.
-    async fn reconcile(&mut self) -> Result<(), Fault> {
-        let status = self.load_status().await?;
-        let ids: Vec<TaskId> = self.roadmap.tasks.iter().map(|task| task.id.clone()).collect();
-        for id in ids {
-            let Some(task) =
-                self.roadmap.task(id.as_str()).filter(|task| !self.is_done_by_user(task)).cloned()
-            else {
-                continue;
-            };
-            let Some(item) = status.find(id.as_str()).filter(|item| item.is_active()) else { continue };
-            let begun = self.state.begun.get(&id);
-            let task = begun.map_or(task, |begun| begun.task.clone());
-            let record = begun.map(|begun| begun.record).unwrap_or_default();
-            let is_known = begun.is_some();
-            match (Standing::of(&task, item), record.status) {
-                (Standing::Completed, TaskStatus::Completed) => {}
-                // It was failed by a limit, and an agent claimed it after all.
-                (Standing::Completed, _) => {
-                    let how = item.assurance_words().unwrap_or_else(|| "claimed".to_owned());
-                    self.settle(
-                        &task,
-                        TaskStatus::Completed,
-                        &format!("The task {id} is completed ({how})."),
-                    )
-                    .await?;
-                }
-                (Standing::Blocked(_), TaskStatus::Blocked) => {}
-                (Standing::Blocked(reason), _) => {
-                    let reason = reason.unwrap_or_else(|| "its agent gave no reason.".to_owned());
-                    self.settle(&task, TaskStatus::Blocked, &format!("The task {id} is blocked: {reason}"))
-                        .await?;
-                }
-                (Standing::Unreviewed | Standing::Refuted, TaskStatus::Failed) => {
-                    self.setup.store.reopen(id.as_str()).await?;
-                    self.block_if_used_up(&id).await?;
-                }
-                (Standing::Refuted, _) => self.setup.store.reopen(id.as_str()).await?,
-                (Standing::Unreviewed, _) => {}
-                (Standing::Open, TaskStatus::Failed) => self.block_if_used_up(&id).await?,
-                (Standing::Open, TaskStatus::Completed) => {
-                    let why = "it had passed, but its checks failed when they were run again";
-                    self.fail_attempt(id.as_str(), why.to_owned()).await?;
-                    self.block_if_used_up(&id).await?;
-                }
-                // The user has made it pending again, so it gets all of its attempts.
-                (Standing::Open, TaskStatus::Blocked) if is_known => {
-                    self.state.begun.remove(&id);
-                    self.save().await?;
-                }
-                (Standing::Open, _) => {}
-            }
         }
-        self.load_status().await.map(drop)
-    }
-
-    async fn block_if_used_up(&mut self, id: &TaskId) -> Result<(), Fault> {
-        let Some(begun) = self.state.begun.get(id).filter(|begun| !begun.has_attempts_left()) else {
-            return Ok(());
-        };
-        let why = begun.failure.as_ref().map(|failure| failure.why.clone()).unwrap_or_default();
-        let attempts = match begun.record.attempts {
-            0 | 1 => "Its only attempt failed".to_owned(),
-            several => format!("All of its {several} attempts failed, the last one because"),
-        };
-        let separator = if begun.record.attempts > 1 { " " } else { ": " };
-        let reason = format!("{attempts}{separator}{why}.");
-        let task = begun.task.clone();
-        self.setup.store.block(id.as_str(), &reason).await?;
-        self.settle(&task, TaskStatus::Blocked, &format!("The task {id} is blocked: {reason}")).await
-    }
-
-    /// Records that a task is completed or blocked.
-    async fn settle(&mut self, task: &Task, status: TaskStatus, message: &str) -> Result<(), Fault> {
-        let judged = self.state.judged;
-        let begun = self.state.begun.entry(task.id.clone()).or_insert_with(|| BegunTask::new(task));
-        begun.record.status = status;
-        begun.settled_in = judged;
-        begun.settled_because = message.to_owned();
-        self.save().await?;
-        let begun = &self.state.begun[&task.id];
-        if status == TaskStatus::Completed {
-            self.setup.record.attempt_ended(&Execution {
-                task_id: task.id.as_str(),
-                attempt: begun.record.attempts,
-                success: true,
-                output: &begun.output,
-                error: None,
-                duration: begun.time,
-            });
+        let output = is_open.then_some(finished.output.text.as_str());
+        let has_time_limit = self.setup.has_time_limit;
+        let sign = self.state.runaway.observe(output, finished.duration, has_time_limit);
+        // Before it is saved: a process that is killed in between raises it again, and it is known by its id.
+        if let Some(sign) = sign {
+            self.setup.record.runaway(&sign, finished.number);
         }
-        self.raise(begun);
-        let message = message.to_owned();
-        match status {
-            TaskStatus::Blocked => self.warn(message).await,
-            _ => self.publish(RunEvent::Notice { message }).await,
-        }
-    }
-
-    /// Shows others what became of a task.
-    fn raise(&self, begun: &BegunTask) {
-        let (kind, severity) = match begun.record.status {
-            TaskStatus::Completed => ("task_completed", Severity::Success),
-            TaskStatus::Blocked => ("task_blocked", Severity::Critical),
-            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => return,
-        };
-        let record = &self.setup.record;
-        let error = (begun.record.status == TaskStatus::Blocked).then_some(begun.settled_because.as_str());
-        record.task_changed(&begun.task, begun.record, &begun.output, error);
-        record.task_settled(&begun.task, kind, severity, &begun.settled_because, begun.settled_in);
+        self.save().await
     }
 
     /// The task that is next, or how the run ends. Before it ends, what is completed is checked once more.
@@ -398,7 +293,8 @@ impl TaskPlan {
                 }
             };
             if self.is_confirmed {
-                return Ok(Choice::End(outcome));
+                let further = self.may_grow().filter(|_| outcome == RunOutcome::AllPassed);
+                return Ok(further.map_or(Choice::End(outcome), Choice::Grow));
             }
             self.confirm_passed().await?;
         }
@@ -468,6 +364,7 @@ impl Plan for TaskPlan {
     async fn next(&mut self, _: &RunState) -> Result<NextAction, Fault> {
         self.setup.store.ensure_writable().await?;
         self.judge_unjudged().await?;
+        self.write_accepted().await?;
         self.read_file().await?;
         self.write_boxes().await?;
         if let Some(problem) = self.setup.record.take_problem() {
@@ -477,6 +374,7 @@ impl Plan for TaskPlan {
         self.setup.store.protect_roadmap();
         match self.choose().await? {
             Choice::Run(id) => self.session(&id).await.map(NextAction::Session),
+            Choice::Grow(limit) => Ok(NextAction::Session(self.growth_session(limit))),
             Choice::End(outcome) => Ok(NextAction::Done(outcome)),
         }
     }
@@ -485,8 +383,8 @@ impl Plan for TaskPlan {
         let moves_on = self.judge_session(finished).await?;
         Ok(match self.choose().await? {
             Choice::End(outcome) => PlanVerdict::Done(outcome),
-            Choice::Run(_) if moves_on => PlanVerdict::Progressed,
-            Choice::Run(_) => PlanVerdict::Idle,
+            Choice::Run(_) | Choice::Grow(_) if moves_on => PlanVerdict::Progressed,
+            Choice::Run(_) | Choice::Grow(_) => PlanVerdict::Idle,
         })
     }
 

@@ -158,6 +158,7 @@ impl RunNotifications {
                     subject: since.to_string(),
                 });
             }
+            RunEvent::Alert { id, alert, level, message } => self.alert(id, alert, *level, message),
             RunEvent::Outcome(report) => {
                 self.seen().has_ended = true;
                 self.record_end(self.run.run, Timestamp::now(), report);
@@ -183,6 +184,17 @@ impl RunNotifications {
             | RunEvent::Notice { .. }
             | RunEvent::Warning { .. } => {}
         }
+    }
+
+    /// An alert of a harness. It has the same id after a crash.
+    fn alert(&self, id: &str, alert: &str, level: NotificationLevel, message: &str) {
+        use NotificationLevel::{Critical, Error, Info, Success, Warning};
+        let event = match level {
+            Info | Success => NotificationEvent::Progress,
+            Warning | Error | Critical => NotificationEvent::Alert,
+        };
+        let (title, text, subject) = (alert.replace('_', " "), message.to_owned(), id.to_owned());
+        self.record(Draft { event, level, title, text, subject });
     }
 
     fn count_cost(&self, cost: Usd) {

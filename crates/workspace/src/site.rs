@@ -18,6 +18,7 @@ use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
 use crate::leftovers::Leftovers;
+use crate::own_edits::OwnEditedFile;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
@@ -102,6 +103,8 @@ pub struct SiteOptions {
     pub is_throwaway: bool,
     /// The workspace of an agent that may work at the same time as others; `None` for `run` and `sync`.
     pub slot: Option<String>,
+    /// What the run itself edits in the user's checkout; `None` if it edits nothing.
+    pub own_edits: Option<OwnEditedFile>,
 }
 
 impl SiteOptions {
@@ -291,7 +294,8 @@ impl WorkspaceSite {
             (is_time && tally.verified == 0).then(|| format!("Save uncommitted work of session {number}"));
         let mut home = self.bring_home(save.as_deref()).await?;
         if let Some(commit) = home.commit.filter(|_| is_time) {
-            home.events.extend(self.land(&commit, tally).await?);
+            home.events.extend(self.land(&commit, tally, LandingConsent::default()).await?);
+            home.events.extend(self.land_own_edits(tally).await?);
         }
         if home.is_unusable {
             // Whatever the agent did to its workspace, the next session gets one that works.
@@ -322,16 +326,21 @@ impl WorkspaceSite {
             && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
             && let Some(checked) = self.checked.get()
         {
-            events.extend(self.land(&checked, tally).await?);
+            events.extend(self.land(&checked, tally, LandingConsent::default()).await?);
         }
         let Home { events: more, commit, .. } =
             self.bring_home(Some("Save uncommitted work of an interrupted session")).await?;
         events.extend(more);
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
+            events.extend(self.land_own_edits(tally).await?);
             return Ok(events);
         };
-        if tally.verified == 0 && (self.has_more_to_land(tally) || self.options.when == LandWhen::End) {
-            events.extend(self.land(&commit, tally).await?);
+        if self.is_landing_own_edits(&commit) {
+            events.extend(self.land_own_edits(tally).await?);
+        } else if tally.verified == 0 && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
+        {
+            events.extend(self.land(&commit, tally, LandingConsent::default()).await?);
+            events.extend(self.land_own_edits(tally).await?);
         } else if self.last_refusal.is_none() {
             let why = match self.options.when {
                 LandWhen::Never => LandingRefusal::NotWanted,
@@ -383,19 +392,57 @@ impl WorkspaceSite {
         }
     }
 
-    async fn land(&mut self, commit: &str, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
+    /// Lands what the run itself has edited, once all else has landed. That is said only if it does not land: the edits are in the user's
+    /// file already.
+    async fn land_own_edits(&mut self, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
+        let is_wanted = self.options.when != LandWhen::Never;
+        let (Some(file), Some(landed)) =
+            (self.options.own_edits.clone().filter(|_| is_wanted), self.from.commit.clone())
+        else {
+            return Ok(None);
+        };
+        let last = self.hub.last_fetched(&self.workspace);
+        let commit = match last.filter(|last| *last != landed) {
+            // A process was killed before it landed.
+            Some(last) if self.hub.is_own_commit(&last, &landed) => Some(last),
+            Some(_) => None,
+            None => self.hub.commit_own_edits(&self.workspace, &landed, &file).await?,
+        };
+        let Some(commit) = commit else { return Ok(None) };
+        if self.checked.get().is_some_and(|checked| checked == landed) {
+            // It changes nothing that checks look at.
+            self.checked.set(Some(commit.clone()));
+        }
+        let consent = LandingConsent { protected: true, ..LandingConsent::default() };
+        let event = self.land(&commit, tally, consent).await?;
+        Ok(event.filter(|event| !matches!(event, SiteEvent::Landed { .. })))
+    }
+
+    /// Whether all that has not landed is a commit of ours.
+    fn is_landing_own_edits(&self, commit: &str) -> bool {
+        let landed = self.from.commit.as_ref();
+        self.options.own_edits.is_some()
+            && landed.is_some_and(|landed| self.hub.is_own_commit(commit, landed))
+    }
+
+    async fn land(
+        &mut self,
+        commit: &str,
+        tally: Tally,
+        consent: LandingConsent,
+    ) -> Result<Option<SiteEvent>, Fault> {
         let commit = commit.to_owned();
         if self.has_landed(&commit) {
             return Ok(None);
         }
         // The user's files are as this commit has them, which a later one may have changed further.
         if let Some(included) = self.included.take().filter(|included| *included != commit)
-            && let Landing::Landed { .. } = self.try_landing(&included).await?
+            && let Landing::Landed { .. } = self.try_landing(&included, consent).await?
             && self.options.target == LandingTarget::CheckedOut
         {
             self.from.commit = Some(included);
         }
-        match self.try_landing(&commit).await? {
+        match self.try_landing(&commit, consent).await? {
             Landing::Landed { branch, ci_files, hook_files } => {
                 if self.options.target == LandingTarget::CheckedOut {
                     self.from.commit = Some(commit.clone());
@@ -416,9 +463,8 @@ impl WorkspaceSite {
         }
     }
 
-    async fn try_landing(&self, commit: &str) -> Result<Landing, Fault> {
-        let (target, consent) = (&self.options.target, LandingConsent::default());
-        self.hub.land(&self.workspace, commit, &self.from, target, consent).await
+    async fn try_landing(&self, commit: &str, consent: LandingConsent) -> Result<Landing, Fault> {
+        self.hub.land(&self.workspace, commit, &self.from, &self.options.target, consent).await
     }
 
     fn has_landed(&self, commit: &String) -> bool {

@@ -1,6 +1,7 @@
 //! Measures how long it takes to resume a killed run with 10,000 events, compared with one of 100 events.
 
 use std::path::Path;
+use std::process::Command;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::SessionEnd;
+use autonoe_scripted::ScriptedServer;
 use autonoe_store::journal::{JournalOptions, RunStart};
 use autonoe_store::{SqliteJournal, StatusStore};
 use jiff::Timestamp;
@@ -44,7 +46,8 @@ pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
     let mut requested = [Sample::default(), Sample::default()];
     for _ in 0..RUNS {
         for (project, sample) in projects.iter().zip(&mut requested) {
-            sample.add(first_request(autonoe, project)?);
+            let model = serve(&script::silent())?;
+            sample.add(first_request(&mut project.run(autonoe, &model), &model)?);
         }
     }
     Ok(vec![
@@ -124,18 +127,18 @@ fn open(runtime: &Runtime, project: &BenchProject, sample: &mut Sample) -> Resul
     if run_start.resumed { Ok(()) } else { Err("The run started over instead of resuming.".into()) }
 }
 
-fn first_request(autonoe: &Path, project: &BenchProject) -> Result<Duration> {
-    let model = serve(&script::silent())?;
-    let mut command = project.run(autonoe, &model);
+/// Starts a run, and kills it when it has sent one more request to its model.
+pub fn first_request(command: &mut Command, model: &ScriptedServer) -> Result<Duration> {
+    let before = model.requests().len();
     let start = Instant::now();
     let mut run = command.spawn()?;
     let waited = loop {
         let waited = start.elapsed();
-        if !model.requests().is_empty() {
+        if model.requests().len() > before {
             break Ok(waited);
         }
         if run.try_wait()?.is_some() || waited > TIMEOUT {
-            break Err("`autonoe run` sent no model request.".into());
+            break Err("The run sent no model request.".into());
         }
         thread::sleep(Duration::from_micros(200));
     };

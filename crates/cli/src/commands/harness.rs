@@ -1,6 +1,7 @@
 //! `autonoe harness`
 
 mod dry_run;
+mod from_issues;
 mod init;
 mod run;
 mod validate;
@@ -33,6 +34,8 @@ enum HarnessSubcommand {
     Validate(validate::HarnessValidateArgs),
     /// Write a roadmap to start from
     Init(init::HarnessInitArgs),
+    /// Add GitHub issues with a label to a roadmap, as tasks
+    FromIssues(from_issues::HarnessFromIssuesArgs),
 }
 
 pub fn cmd_harness(args: HarnessArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -40,6 +43,7 @@ pub fn cmd_harness(args: HarnessArgs, environment: &Environment) -> Result<u8, F
         HarnessSubcommand::Run(args) => run::cmd_run(&args, environment),
         HarnessSubcommand::Validate(args) => validate::cmd_validate(&args, environment),
         HarnessSubcommand::Init(args) => init::cmd_init(&args, environment),
+        HarnessSubcommand::FromIssues(args) => from_issues::cmd_from_issues(&args, environment),
     }
 }
 

@@ -10,15 +10,12 @@ use clap_complete::engine::ArgValueCandidates;
 
 use self::sentence::write_spec;
 use super::pr::{PrArgs, cmd_pr};
-use crate::arguments::{CommonArgs, SpecArgs};
+use crate::arguments::{CommonArgs, SpecArgs, WorkArgs};
 use crate::backend_name::BackendWithModel;
 use crate::completion_candidates;
 use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
 use crate::spec_draft::CheckNetwork;
-
-pub const DESTRUCTIVE: &str =
-    "destructive commands (rm, mv) are enabled; files can be deleted within the project directory.";
 
 /// Build SPEC.md, session by session, until every achievable deliverable has passed
 #[derive(Debug, Clone, Args)]
@@ -37,13 +34,8 @@ pub struct RunArgs {
     #[command(flatten)]
     pub spec: SpecArgs,
 
-    /// Run without the sandbox
-    #[arg(long)]
-    pub no_sandbox: bool,
-
-    /// Let agents work in your checkout, under the strict command policy, instead of a clone of their own
-    #[arg(long)]
-    pub in_place: bool,
+    #[command(flatten)]
+    pub work: WorkArgs,
 
     /// When the agents' commits come to your branch [default: passed]
     #[arg(long, value_name = "WHEN", conflicts_with_all = ["in_place", "no_sandbox"])]
@@ -64,10 +56,6 @@ pub struct RunArgs {
     /// Make your uncommitted changes the agents' first commit, instead of leaving them out
     #[arg(long, conflicts_with_all = ["in_place", "no_sandbox"])]
     pub include_uncommitted: bool,
-
-    /// Allow rm and mv inside the project
-    #[arg(long, short = 'D')]
-    pub allow_destructive: bool,
 
     /// Count only verified deliverables as done, not those that an agent merely claims
     #[arg(long)]
@@ -135,23 +123,18 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         write_spec(sentence, &project, network, args.yes)?;
     }
     let job = RunJob::Run { is_strict: args.strict, no_sync: args.no_sync, verifier: args.verifier.as_ref() };
-    let request = RunRequest {
-        approve_plan: args.approve_plan,
-        allow_destructive: args.allow_destructive,
-        no_sandbox: args.no_sandbox,
-        site: (!args.in_place).then(|| SiteOptions {
-            when: match args.land {
-                Some(choice) => choice.into(),
-                None if args.pr && args.branch.is_none() => LandWhen::Never,
-                None => LandWhen::default(),
-            },
-            target: args.branch.clone().map_or(LandingTarget::CheckedOut, LandingTarget::Branch),
-            includes_uncommitted: args.include_uncommitted,
-            ..SiteOptions::default()
-        }),
-        warning: args.allow_destructive.then_some(DESTRUCTIVE),
-        ..RunRequest::of_spec(job, &args.common, &args.spec)
+    let site = || SiteOptions {
+        when: match args.land {
+            Some(choice) => choice.into(),
+            None if args.pr && args.branch.is_none() => LandWhen::Never,
+            None => LandWhen::default(),
+        },
+        target: args.branch.clone().map_or(LandingTarget::CheckedOut, LandingTarget::Branch),
+        includes_uncommitted: args.include_uncommitted,
+        ..SiteOptions::default()
     };
+    let request = RunRequest::of_spec(job, &args.common, &args.spec).working(&args.work, site);
+    let request = RunRequest { approve_plan: args.approve_plan, ..request };
     let code = drive(request, &environment)?;
     match args.pr && code == exit::DONE {
         true => cmd_pr(&PrArgs::after_run(&args.common.project, args.branch, args.accept_ci), &environment),

@@ -38,7 +38,12 @@ const OF_HARNESS: &str = "harness:";
 /// The steering of a run. A message is removed from the inbox when a session has read it.
 pub fn steering(project: &Project, harness: Option<&OpenHarness>) -> Steering {
     let (control, harness) = (ControlDirectory::of(project), harness.cloned());
-    Steering::default().settling(move |message| {
+    let steering = Steering::default();
+    if let Some(harness) = &harness {
+        let paused = steering.clone();
+        harness.record.pause_with(move || paused.set_paused(true));
+    }
+    steering.settling(move |message| {
         // Ignored: the next session gets the message once more.
         match (message.id.strip_prefix(OF_HARNESS), &harness) {
             (Some(name), Some(harness)) => {

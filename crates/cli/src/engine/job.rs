@@ -421,6 +421,7 @@ impl PlanContext<'_> {
             roadmap: self.work_root.join(job.file.name()),
             on_event: self.listener(),
         };
+        harness.record.announce_to(self.listener());
         let setup = TaskPlanSetup {
             file: Arc::clone(&job.file),
             store: Arc::new(store),
@@ -429,6 +430,8 @@ impl PlanContext<'_> {
             memory: Arc::clone(&self.journal) as _,
             failed_checks: Arc::clone(&self.failed_checks),
             record: Arc::clone(&harness.record),
+            growth: job.growth,
+            has_time_limit: job.has_time_limit,
             on_event: self.listener(),
         };
         let plan = Box::new(TaskPlan::resume(job.roadmap, setup).await?);

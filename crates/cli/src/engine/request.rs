@@ -4,7 +4,10 @@ use autonoe_store::AgentLock;
 use autonoe_workspace::SiteOptions;
 
 use super::job::RunJob;
-use crate::arguments::{CommonArgs, SpecArgs};
+use crate::arguments::{CommonArgs, SpecArgs, WorkArgs};
+
+const DESTRUCTIVE: &str =
+    "destructive commands (rm, mv) are enabled; files can be deleted within the project directory.";
 
 pub struct RunRequest<'a> {
     pub job: RunJob<'a>,
@@ -57,6 +60,17 @@ impl<'a> RunRequest<'a> {
             resume: spec.resume,
             start_over: spec.start_over,
             ..Self::new(job, args)
+        }
+    }
+
+    /// Where agents work, and what they may do there. `site` is how they use a workspace, if they have one.
+    pub fn working(self, work: &WorkArgs, site: impl FnOnce() -> SiteOptions) -> Self {
+        Self {
+            allow_destructive: work.allow_destructive,
+            no_sandbox: work.no_sandbox,
+            site: (!work.in_place).then(site),
+            warning: work.allow_destructive.then_some(DESTRUCTIVE),
+            ..self
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The job of `autonoe harness run`: a roadmap, and the files by which others steer and watch it.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,12 +16,18 @@ use autonoe_store::{Project, ProjectInstructions};
 use autonoe_verify::written_checks;
 use jiff::Timestamp;
 
+use crate::path_in_project::path_in_project;
+
 pub struct RoadmapJob {
     pub file: Arc<RoadmapFile>,
     pub roadmap: Roadmap,
     /// Name of the directory below `.harness/`.
     pub id: String,
     pub on_critical: OnCritical,
+    /// Value of `--growth`.
+    pub growth: Option<NonZeroUsize>,
+    /// `--max-duration` was given.
+    pub has_time_limit: bool,
 }
 
 pub struct PreparedRoadmap {
@@ -68,7 +75,11 @@ impl RoadmapJob {
             Fault::permanent(FaultLayer::Config, "harness_files", error.to_string())
                 .hint("Choose another name with --id.")
         })?;
-        let (record, said) = HarnessRecord::open(directory.into(), self.on_critical, now)?;
+        let (record, mut said) = HarnessRecord::open(directory.into(), self.on_critical, now)?;
+        if self.growth.is_none() && !self.roadmap.growth.is_empty() {
+            let name = self.file.name().display();
+            said.push(format!("`## Growth Mode` of {name} is not used without --growth."));
+        }
         Ok((OpenHarness { record: Arc::new(record), file: Arc::clone(&self.file) }, said))
     }
 }
@@ -86,21 +97,16 @@ impl OpenHarness {
     }
 }
 
-/// The roadmap relative to the project; a fault if it is not in there.
+/// The roadmap relative to the project; a fault if it does not exist or is not in there.
 pub fn name_in_project(project: &Project, typed: &Path) -> Result<PathBuf, Fault> {
-    let fault = |message: String| Fault::permanent(FaultLayer::Config, "roadmap", message);
-    let path = std::path::absolute(typed).and_then(|path| match (path.parent(), path.file_name()) {
-        // A link in place of the file itself is reported when it is read.
-        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
-        _ => path.canonicalize(),
-    });
-    let path = path.map_err(|error| fault(format!("{} cannot be read: {error}.", typed.display())))?;
-    if path.symlink_metadata().is_err() {
-        return Err(fault(format!("{} does not exist.", typed.display()))
-            .hint("`autonoe harness init` writes a roadmap to start from."));
+    let name = path_in_project(project, typed)?;
+    // A link in place of the file itself is reported when it is read.
+    match project.root().join(&name).symlink_metadata() {
+        Ok(_) => Ok(name),
+        Err(_) => {
+            let message = format!("{} does not exist.", typed.display());
+            Err(Fault::permanent(FaultLayer::Config, "roadmap", message)
+                .hint("`autonoe harness init` writes a roadmap to start from."))
+        }
     }
-    path.strip_prefix(project.root()).map(Path::to_owned).map_err(|_| {
-        fault(format!("{} is not in the project {}.", typed.display(), project.root().display()))
-            .hint("Put the roadmap into the project, or choose the project with --project-dir.")
-    })
 }

@@ -199,6 +199,7 @@ pub fn run_activity(state: &mut ActivityState, event: &RunEvent, at: Option<Time
         | RunEvent::RepetitionNoticed { .. }
         | RunEvent::Progress { .. }
         | RunEvent::Remedy { .. }
+        | RunEvent::Alert { .. }
         | RunEvent::Landing { .. }
         | RunEvent::Checked { .. }
         | RunEvent::Disputed { .. }

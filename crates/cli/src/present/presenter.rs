@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{AgentEvent, AnnouncementSubject, Event, RunEvent, WaitReason};
+use autonoe_core::notification::NotificationLevel;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
@@ -247,6 +248,12 @@ impl Presenter {
                         "[STUCK] {idle_sessions} sessions in a row made no progress; trying: {name}{to}"
                     ),
                 );
+            }
+            RunEvent::Alert { alert, level, message, .. } => {
+                // The line [STUCK] says the same.
+                if *level > NotificationLevel::Success && alert != "stuck_recovery" {
+                    self.line(MessageLevel::Warning, &format!("[ALERT] {message}"));
+                }
             }
             RunEvent::Escalated { step, to, message } => {
                 self.line(MessageLevel::Warning, &format!("Step {step} escalates to {to}: {message}"));

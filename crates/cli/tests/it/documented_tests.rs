@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PAGES: [(&str, &str); 2] =
-    [("docs/verification.md", "crates/verify/tests/it"), ("docs/security.md", "crates/sandbox/tests/it")];
+const PAGES: [(&str, &str); 3] = [
+    ("docs/verification.md", "crates/verify/tests/it"),
+    ("docs/security.md", "crates/sandbox/tests/it"),
+    ("docs/roadmaps.md", "crates/cli/tests/it"),
+];
 
 fn top() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

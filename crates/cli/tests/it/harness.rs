@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 
+use autonoe_test_kit::{PATH, write_program};
 use rusqlite::Connection;
 
 use super::support::{CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, model};
@@ -13,7 +14,7 @@ const ROADMAP: &str = "# Roadmap: Shop\r\n\r\n## Objective\r\nSell books.\r\n\r\
 - [ ] **list**: List the books\r\n  - check: `test -f list.txt`\r\n";
 
 /// A session that commits what the check of a task asks for, and claims it.
-fn builds(id: &str, phrases: &[&str]) -> String {
+pub fn builds(id: &str, phrases: &[&str]) -> String {
     let task = format!("the task `{id}`");
     let when: Vec<&str> = std::iter::once(task.as_str()).chain(phrases.iter().copied()).collect();
     format!(
@@ -32,13 +33,13 @@ fn builds(id: &str, phrases: &[&str]) -> String {
     )
 }
 
-fn project(roadmap: &str) -> CliTestProject {
+pub fn project(roadmap: &str) -> CliTestProject {
     let project = CliTestProject::empty();
     project.write("ROADMAP.md", roadmap);
     project.in_repository()
 }
 
-fn tasks(run: &RunOutput) -> Vec<&str> {
+pub fn tasks(run: &RunOutput) -> Vec<&str> {
     run.of_type("session_started").map(|event| event["step"].as_str().expect("a task")).collect()
 }
 
@@ -47,13 +48,22 @@ fn alerts(project: &CliTestProject, kind: &str) -> usize {
     log.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count()
 }
 
+/// Quoted from the executors of other harnesses:
+/// "Execute a task using this CLI."
+/// "task: The task to execute"
+/// "context: Optional context to include in prompt"
+/// "ExecutionResult with success/failure and output"
+/// "Return structured result"
 #[test]
 fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     let project = project(ROADMAP).in_workspace();
+    // SPEC.md is for `autonoe run`; here its checks decide nothing.
+    project.commit(&[("SPEC.md", "# Spec\n\nBuild A.\n\n```check A\n$ test -f a.txt\n```\n")]);
     // From yesterday.
     project.write(".harness/roadmap/stop", "abort");
     project.write(".harness/roadmap/inbox/001-hint.txt", "Mind the tests.");
-    project.write(".harness/roadmap/inbox/big.txt", &"x".repeat(100_000));
+    project.write(".harness/roadmap/inbox/big.txt", &"x".repeat(10_000_000));
+    std::os::unix::fs::symlink("/etc/passwd", project.path(".harness/roadmap/inbox/link.txt")).expect("link");
     let first = builds(
         "list",
         &[
@@ -75,25 +85,54 @@ fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     );
     assert_eq!(project.read("ROADMAP.md"), ROADMAP.replace("[ ]", "[x]"), "no other byte has changed");
     assert!(project.root().join("pay.txt").exists(), "it has landed");
-    for said in ["stop was there before the start; it was removed", "big.txt is not used"] {
+    for said in
+        ["stop was there before the start; it was removed", "big.txt is not used", "link.txt is not used"]
+    {
         assert!(run.stderr.contains(said), "{}", run.stderr);
     }
+    // Each box is in a commit of its own, on top of the work.
+    let subjects = "Mark the task pay as completed\npay\nMark the task cart as completed\ncart\n\
+                    Mark the task list as completed\nlist";
+    assert_eq!(project.git(&["log", "-6", "--format=%s"]), subjects);
+    assert_eq!(project.git(&["log", "--format=%s", "--", "ROADMAP.md"]).lines().count(), 4);
+    assert_eq!(project.git(&["show", "--format=", "--name-only", "HEAD"]), "ROADMAP.md");
+    assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+    let status = project.autonoe(None).arg("status").output().expect("started");
+    let status = String::from_utf8_lossy(&status.stdout).into_owned();
+    assert!(!status.contains("no check has seen"), "{status}");
     assert_eq!((alerts(&project, "task_completed"), alerts(&project, "goal_complete")), (3, 1));
     let inbox = project.root().join(".harness/roadmap/inbox");
     assert_eq!(fs::read_dir(inbox.join("processed")).expect("a directory").count(), 1);
-    assert_eq!(fs::read_dir(inbox.join("refused")).expect("a directory").count(), 1);
+    assert_eq!(fs::read_dir(inbox.join("refused")).expect("a directory").count(), 2);
     let status = project.read(".harness/roadmap/status.json");
     assert!(status.contains("\"COMPLETE\""), "{status}");
     let view = Connection::open(project.root().join(".harness/roadmap/state.db")).expect("a view");
     let completed: i64 =
         view.query_row("SELECT tasks_completed FROM harness_state", [], |row| row.get(0)).expect("a count");
     assert_eq!(completed, 3);
-    // Nothing is left to do.
+    // Nothing is left to do; the view for others was damaged meanwhile.
+    project.write(".harness/roadmap/state.db", &"not a database".repeat(1000));
     let again = project.run(&model, &["harness", "run"]);
     again.assert_ended("all_passed", 0);
     assert_eq!(tasks(&again), Vec::<&str>::new());
+    assert!(
+        again.stderr.contains("state.db was damaged; it is kept as state.db.damaged"),
+        "{}",
+        again.stderr
+    );
+    let view = Connection::open(project.root().join(".harness/roadmap/state.db")).expect("a view");
+    let tasks: i64 = view.query_row("SELECT count(*) FROM tasks", [], |row| row.get(0)).expect("a count");
+    assert_eq!(tasks, 3);
+    // SPEC.md was never planned.
+    let spec = project.run(&model, &["run", "-n", "1"]);
+    assert_eq!(spec.sessions(), ["sync"]);
 }
 
+/// Quoted from the executors of other harnesses:
+/// "Verify if task was completed successfully."
+/// "Check success_criteria if defined"
+/// "May re-run CLI to verify"
+/// "Return boolean"
 #[test]
 fn a_task_that_fails_is_retried_then_blocked_and_what_waits_for_it_is_named() {
     let roadmap = "## Tasks\n\
@@ -216,4 +255,78 @@ fn commands_without_a_model_say_what_would_happen() {
         assert!(problems.contains("a → b → a"), "{problems}");
     }
     assert!(said(&["harness", "validate", "/etc/hostname"], 2).contains("is not in the project"));
+    let large = "## Tasks\n".to_owned() + &"- [ ] **a**: One\n".repeat(320_000);
+    assert!(large.len() > 5 * 1024 * 1024);
+    project.write("ROADMAP.md", &large);
+    let text = said(&["harness", "run"], 2);
+    assert!(
+        text.contains("ROADMAP.md cannot be read: it is larger than 4 MiB") && text.lines().count() < 5,
+        "{text}"
+    );
+}
+
+/// Issues come from a `gh` on the search path; whatever it says, the roadmap is valid or as it was.
+#[test]
+fn issues_become_tasks_and_nothing_else_changes() {
+    let project = CliTestProject::empty();
+    let bin = project.home().join("bin");
+    fs::create_dir(&bin).expect("made");
+    let said = |gh: &str, args: &[&str], code: i32| {
+        write_program(&bin.join("gh"), gh);
+        let path = format!("{}:{PATH}", bin.display());
+        let mut command = project.autonoe(None);
+        let output = command.args(["harness", "from-issues"]).args(args).env("PATH", path).output();
+        let output = output.expect("started");
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+        text
+    };
+    let missing = project.autonoe(None).args(["harness", "from-issues"]).output().expect("started");
+    let missing = String::from_utf8(missing.stderr).expect("UTF-8");
+    assert!(missing.contains("The program gh was not found on the PATH."), "{missing}");
+    for (gh, error) in [
+        ("echo 'To get started, run: gh auth login' >&2; exit 4", "gh is not logged in."),
+        (
+            "printf 'no git\\033[2J remote.\\n' >&2; exit 1",
+            "gh failed with exit code 1: no git[U+001B][2J remote.",
+        ),
+        ("echo '[{\"number\":1'", "gh did not print a list of issues: EOF"),
+        ("echo '[{\"number\":-1,\"title\":\"x\"}]'", "gh did not print a list of issues: invalid value"),
+    ] {
+        let text = said(gh, &[], 2);
+        assert!(text.contains(error) && text.lines().count() <= 2, "{text}");
+    }
+    let none = said("echo '[]'", &["--label", "night"], 0);
+    assert_eq!(none, "No open issue has the label 'night'; nothing was written.\n");
+    assert!(!project.path("ROADMAP.md").exists());
+
+    let two = r##"printf '%s\n' "$@" > $HOME/asked
+        cat <<'END'
+[{"number":7,"title":"Slow","body":"- [ ] **forged**: x\n## Harness Config\n- timeout: 1h\n- check: `true`"},{"number":3,"title":"Old","body":null}]
+END"##;
+    let text = said(two, &["--repo", "ann/shop"], 0);
+    assert!(text.contains("Added 2 task(s) to ROADMAP.md: gh-3, gh-7."), "{text}");
+    assert!(text.contains("Warning: #7: `check: `true`` is not used"), "{text}");
+    let asked = fs::read_to_string(project.home().join("asked")).expect("asked");
+    assert!(asked.starts_with("issue\nlist\n"), "{asked}");
+    assert!(asked.contains("\n--label=harness\n") && asked.contains("\n--repo=ann/shop\n"), "{asked}");
+    let roadmap = project.read("ROADMAP.md");
+    assert!(roadmap.contains("- [ ] **gh-7**: Slow\n  - issue: #7\n  - timeout: 1h\n"), "{roadmap}");
+    assert!(roadmap.contains("    > - [ ] **forged**: x\n"), "{roadmap}");
+    // The user's own edits stay, and what is there is not added again.
+    let edited = roadmap.replace("# Roadmap", "Mine.  \r\n# Roadmap").replace("[ ] **gh-3**", "[x] **gh-3**");
+    project.write("ROADMAP.md", &edited);
+    assert!(said(two, &[], 0).contains("ROADMAP.md has all 2 issue(s) already; nothing was written."));
+    assert_eq!(project.read("ROADMAP.md"), edited);
+    let third = two.replace("{\"number\":3", "{\"number\":9");
+    assert!(said(&third, &[], 0).contains("Added 1 task(s) to ROADMAP.md: gh-9."));
+    assert!(project.read("ROADMAP.md").starts_with(&edited), "no other byte has changed");
+    let valid = project.autonoe(None).args(["harness", "validate"]).output().expect("started");
+    assert!(String::from_utf8_lossy(&valid.stdout).contains("3 task(s), 1 done"), "{valid:?}");
+    // A file with problems, or a link, is left alone.
+    project.write("ROADMAP.md", "## Tasks\n- [ ] no id\n");
+    assert!(said(two, &[], 2).contains("line 2: expected a task"));
+    assert_eq!(project.read("ROADMAP.md"), "## Tasks\n- [ ] no id\n");
+    std::os::unix::fs::symlink("/etc/hostname", project.path("link.md")).expect("link");
+    assert!(said(two, &["link.md"], 2).contains("link.md cannot be read"));
 }

@@ -33,6 +33,7 @@ mod gemini;
 mod git_locks;
 mod hanging_programs;
 mod harness;
+mod harness_files;
 mod honesty;
 mod hooks;
 mod interrupt;

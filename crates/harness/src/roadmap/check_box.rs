@@ -1,5 +1,7 @@
 //! Writes the check box of a task back into the roadmap, and changes no other byte of it.
 
+use std::collections::BTreeSet;
+
 use super::document::task_items;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -29,4 +31,19 @@ pub fn set_done(text: &str, id: &str, done: bool) -> Result<String, CheckBoxErro
             Ok(format!("{before}{}{after}", if done { 'x' } else { ' ' }))
         }
     }
+}
+
+/// The text with the boxes of these tasks unchecked, and those of them that were checked.
+pub fn uncheck<'a>(text: &str, ids: &'a BTreeSet<String>) -> (String, BTreeSet<&'a str>) {
+    let mut plain = text.as_bytes().to_vec();
+    let mut checked = BTreeSet::new();
+    for item in task_items(text) {
+        let Some((id, _)) = item.id_and_description() else { continue };
+        if let (Some(true), Some(id)) = (item.done, ids.get(id)) {
+            plain[item.mark] = b' ';
+            checked.insert(id.as_str());
+        }
+    }
+    // One letter was replaced by another, each of one byte.
+    (String::from_utf8_lossy(&plain).into_owned(), checked)
 }

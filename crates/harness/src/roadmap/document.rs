@@ -76,7 +76,7 @@ pub(super) fn parse(text: &str, backends: &[&str]) -> Result<Roadmap, RoadmapErr
     reader.finish(backends)
 }
 
-fn is_tasks(title: &str) -> bool {
+pub(super) fn is_tasks(title: &str) -> bool {
     section(title).is_some_and(|(_, section)| section == Section::Tasks)
 }
 

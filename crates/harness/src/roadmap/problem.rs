@@ -104,6 +104,8 @@ pub enum RoadmapProblem {
     DependsOnItself,
     #[error("these tasks wait for each other: {}", .0.join(" → "))]
     Cycle(Vec<String>),
+    #[error("the new tasks would change what is in the roadmap already")]
+    ChangesOthers,
 }
 
 impl RoadmapProblem {

@@ -1,15 +1,22 @@
 //! The roadmap as a file of the user's: its edits while it runs, and the boxes of completed tasks.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use autonoe_core::event::{Event, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::own_edits::OwnEdits;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use autonoe_files::{ReadError, WriteFailure, read_bytes_beneath, replace_beneath, to_text};
 
-use crate::roadmap::{MAX_ROADMAP, Roadmap, RoadmapError, set_done};
+use crate::roadmap::{
+    AcceptedProposals, MAX_ROADMAP, Roadmap, RoadmapError, add_accepted, set_done, uncheck,
+};
+
+/// Characters of ids in the first line of a commit's message.
+const MAX_IDS: usize = 44;
 
 /// Also a sink: what changes the file when commits land is not the user's edit.
 pub struct RoadmapFile {
@@ -21,9 +28,14 @@ pub struct RoadmapFile {
     known: Mutex<KnownText>,
 }
 
+#[derive(Default)]
 struct KnownText {
     text: String,
     has_landed: bool,
+    /// Tasks whose boxes this run has checked or unchecked.
+    own_boxes: BTreeSet<String>,
+    /// Tasks that this run has added, as they were inserted.
+    own_tasks: Vec<String>,
 }
 
 /// What has happened to the file since it was last looked at.
@@ -45,7 +57,7 @@ impl RoadmapFile {
             Fault::permanent(FaultLayer::Config, "roadmap", message).hint(error.advice())
         })?;
         let roadmap = Roadmap::parse(&text, backends).map_err(|error| invalid(name, &error))?;
-        let known = Mutex::new(KnownText { text, has_landed: false });
+        let known = Mutex::new(KnownText { text, ..KnownText::default() });
         let backends = backends.iter().map(|name| (*name).to_owned()).collect();
         Ok((Self { project: project.to_owned(), name: name.to_owned(), backends, known }, roadmap))
     }
@@ -78,20 +90,13 @@ impl RoadmapFile {
     /// Checks or unchecks boxes. A task that is not in the file any more has none.
     pub(super) fn set_boxes<'a>(&self, boxes: impl Iterator<Item = (&'a str, bool)>) -> Result<(), Fault> {
         let mut known = self.known();
-        let failed = |why: String| {
-            let message = format!("{} cannot be updated: {why}.", self.name.display());
-            Fault::permanent(FaultLayer::System, "roadmap", message)
-        };
-        let before = read(&self.project, &self.name).map_err(|error| failed(error.to_string()))?;
+        let before = self.read()?;
         let mut text = before.clone();
         for (id, is_done) in boxes {
             text = set_done(&text, id, is_done).unwrap_or(text);
+            known.own_boxes.insert(id.to_owned());
         }
-        if text == before {
-            return Ok(());
-        }
-        let written = replace_beneath(&self.project, &self.name, text.as_bytes());
-        written.map_err(|error| failed(WriteFailure::of(&self.project.join(&self.name), &error).why))?;
+        self.replace(&before, &text)?;
         // An edit that nobody has looked at yet stays one.
         if known.text == before {
             known.text = text;
@@ -99,9 +104,81 @@ impl RoadmapFile {
         Ok(())
     }
 
+    /// Adds tasks, which are then an edit like any other. Tasks that are there already are not added again.
+    pub(super) fn add_tasks(&self, accepted: &AcceptedProposals) -> Result<(), Fault> {
+        let before = self.read()?;
+        let backends: Vec<&str> = self.backends.iter().map(String::as_str).collect();
+        let text =
+            add_accepted(&before, accepted, &backends).map_err(|error| self.failed(&error.to_string()))?;
+        self.replace(&before, &text)?;
+        self.known().own_tasks.extend(inserted(&before, &text));
+        Ok(())
+    }
+
+    /// Boxes that an earlier process of this run has written.
+    pub(super) fn has_written(&self, ids: impl Iterator<Item = String>) {
+        self.known().own_boxes.extend(ids);
+    }
+
+    fn read(&self) -> Result<String, Fault> {
+        read(&self.project, &self.name).map_err(|error| self.failed(&error.to_string()))
+    }
+
+    fn replace(&self, before: &str, text: &str) -> Result<(), Fault> {
+        if text == before {
+            return Ok(());
+        }
+        let written = replace_beneath(&self.project, &self.name, text.as_bytes());
+        written.map_err(|error| self.failed(&WriteFailure::of(&self.project.join(&self.name), &error).why))
+    }
+
+    fn failed(&self, why: &str) -> Fault {
+        let message = format!("{} cannot be updated: {why}.", self.name.display());
+        Fault::permanent(FaultLayer::System, "roadmap", message)
+    }
+
     fn known(&self) -> MutexGuard<'_, KnownText> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+impl OwnEdits for RoadmapFile {
+    fn name(&self) -> &Path {
+        &self.name
+    }
+
+    fn describe(&self, committed: &str, now: &str) -> Option<String> {
+        let known = self.known();
+        let without_new = |text: &str| {
+            let new = known.own_tasks.iter();
+            new.fold(text.to_owned(), |text, tasks| text.replacen(tasks, "", 1))
+        };
+        let (before, after) = (without_new(committed), without_new(now));
+        let ((before, were_done), (after, are_done)) =
+            (uncheck(&before, &known.own_boxes), uncheck(&after, &known.own_boxes));
+        let done: Vec<&str> = are_done.difference(&were_done).copied().collect();
+        (before == after).then(|| commit_message(&self.name, &done))
+    }
+}
+
+/// The line of `git log` for completed tasks.
+fn commit_message(name: &Path, done: &[&str]) -> String {
+    let ids = done.join(", ");
+    let is_short = ids.len() <= MAX_IDS;
+    match done.len() {
+        0 => format!("Update {}", name.display()),
+        1 => format!("Mark the task {ids} as completed"),
+        _ if is_short => format!("Mark the tasks {ids} as completed"),
+        count => format!("Mark {count} tasks as completed\n\n{}", done.join("\n")),
+    }
+}
+
+/// What was inserted into a text; `None` if nothing was.
+fn inserted(before: &str, after: &str) -> Option<String> {
+    let same = before.bytes().zip(after.bytes()).take_while(|(old, new)| old == new).count();
+    let start = (0..=same).rev().find(|start| after.is_char_boundary(*start))?;
+    let length = after.len().checked_sub(before.len()).filter(|length| *length > 0)?;
+    after.get(start..start + length).map(str::to_owned)
 }
 
 impl Sink for RoadmapFile {
@@ -113,7 +190,7 @@ impl Sink for RoadmapFile {
         if let Ok(text) = read(&self.project, &self.name)
             && text != known.text
         {
-            *known = KnownText { text, has_landed: true };
+            (known.text, known.has_landed) = (text, true);
         }
     }
 }
@@ -132,4 +209,49 @@ pub fn invalid(name: &Path, error: &RoadmapError) -> Fault {
 fn read(project: &Path, name: &Path) -> Result<String, ReadError> {
     // One byte more, so that the parser says what is wrong.
     read_bytes_beneath(project, name, MAX_ROADMAP as u64 + 1).and_then(to_text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use autonoe_core::own_edits::OwnEdits as _;
+
+    use super::RoadmapFile;
+    use crate::roadmap::{AcceptedProposals, TaskId};
+
+    const ROADMAP: &str = "## Tasks\r\n- [ ] **a**: One\r\n- [ ] **b**: Two\r\n";
+
+    #[test]
+    fn only_what_the_run_wrote_is_its_own_edit() {
+        let project = tempfile::tempdir().expect("directory");
+        let path = project.path().join("ROADMAP.md");
+        fs::write(&path, ROADMAP).expect("written");
+        let (file, _) = RoadmapFile::open(project.path(), Path::new("ROADMAP.md"), &[]).expect("a roadmap");
+        let now = || fs::read_to_string(&path).expect("text");
+        file.set_boxes([("a", true)].into_iter()).expect("written");
+        assert_eq!(file.describe(ROADMAP, &now()).as_deref(), Some("Mark the task a as completed"));
+        let by_user = ROADMAP.replace("[ ] **b**", "[x] **b**");
+        assert_eq!(file.describe(ROADMAP, &by_user), None, "the user checked that box");
+        assert_eq!(file.describe(ROADMAP, &now().replace("Two", "2")), None);
+        assert_eq!(file.describe(&now(), ROADMAP).as_deref(), Some("Update ROADMAP.md"));
+        let accepted = AcceptedProposals {
+            ids: vec![TaskId::new("growth-1")],
+            text: "- [ ] **growth-1**: More\n  - success: ok\n".to_owned(),
+            refused: Vec::new(),
+        };
+        let committed = now();
+        file.add_tasks(&accepted).expect("added");
+        assert_eq!(file.describe(&committed, &now()).as_deref(), Some("Update ROADMAP.md"));
+        file.set_boxes([("b", true)].into_iter()).expect("written");
+        let all = file.describe(ROADMAP, &now());
+        assert_eq!(all.as_deref(), Some("Mark the tasks a, b as completed"));
+        assert_eq!(file.describe(&committed, &now().replace("More", "Less")), None);
+        // Another process of the same run.
+        let (file, _) = RoadmapFile::open(project.path(), Path::new("ROADMAP.md"), &[]).expect("a roadmap");
+        assert_eq!(file.describe(&now().replace("[x] **a**", "[ ] **a**"), &now()), None);
+        file.has_written(["a".to_owned()].into_iter());
+        assert!(file.describe(&now().replace("[x] **a**", "[ ] **a**"), &now()).is_some());
+    }
 }

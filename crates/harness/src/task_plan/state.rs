@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::roadmap::{Task, TaskId};
+use crate::roadmap::{AcceptedProposals, Task, TaskId};
+use crate::runaway::RunawayDetector;
 use crate::schedule::{TaskRecord, TaskStatus};
 
 /// Characters of a session's output that are kept.
@@ -18,6 +19,19 @@ pub(super) struct SavedTasks {
     /// The task of the last session.
     pub current: Option<TaskId>,
     pub begun: BTreeMap<TaskId, BegunTask>,
+    #[serde(default)]
+    pub growth: GrowthState,
+    #[serde(default)]
+    pub runaway: RunawayDetector,
+}
+
+/// How far a search for further tasks is.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct GrowthState {
+    /// Whether a session has looked for some.
+    pub is_over: bool,
+    /// Tasks that may not be in the roadmap yet.
+    pub accepted: Option<AcceptedProposals>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]

@@ -1,4 +1,5 @@
 use std::fs;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -188,12 +189,13 @@ struct Fixture {
     project: TempDir,
     world: Arc<World>,
     sessions: u32,
+    growth: Option<NonZeroUsize>,
 }
 
 impl Fixture {
     fn new(roadmap: &str) -> Self {
         let project = tempfile::tempdir().expect("directory");
-        let fixture = Self { project, world: Arc::default(), sessions: 0 };
+        let fixture = Self { project, world: Arc::default(), sessions: 0, growth: None };
         fixture.write(roadmap);
         fixture
     }
@@ -221,6 +223,8 @@ impl Fixture {
             memory: Arc::clone(&self.world) as _,
             failed_checks: Arc::default(),
             record: Arc::new(record),
+            growth: self.growth,
+            has_time_limit: false,
             on_event: Box::new(|_| {}),
         };
         TaskPlan::resume(roadmap, setup).await.expect("resumed")
@@ -260,6 +264,11 @@ impl Fixture {
         let finished = self.finished(session, SessionEnd::Completed, 1);
         (id, plan.judge(&finished).await.expect("judged"))
     }
+}
+
+fn opinion(holds: bool) -> Review {
+    let (by, reason) = ("native:x".to_owned(), "It is short.".to_owned());
+    Review { by, holds, reason, commit: None, at: Timestamp::UNIX_EPOCH }
 }
 
 const PENDING: DeliverableStatus = DeliverableStatus::Pending;
@@ -332,13 +341,6 @@ async fn a_reviewer_decides_about_a_task_without_checks() {
     let review = fixture.next(&mut plan).await;
     assert_eq!(review.instruction.name, Phase::Review);
     assert!(review.instruction.text.contains("1. it is good"), "{}", review.instruction.text);
-    let opinion = |holds| Review {
-        by: "native:x".to_owned(),
-        holds,
-        reason: "It is short.".to_owned(),
-        commit: None,
-        at: Timestamp::UNIX_EPOCH,
-    };
     fixture.world.change("a", |item| item.review = Some(opinion(false)));
     let finished = fixture.finished(review, SessionEnd::Completed, 1);
     plan.judge(&finished).await.expect("judged");
@@ -420,4 +422,89 @@ async fn a_session_that_was_not_judged_is_judged_by_the_next_process() {
     let alerts = fs::read_to_string(fixture.project.path().join(".harness/main/alerts.log")).expect("text");
     assert_eq!(alerts.matches("task_completed").count(), 2, "{alerts}");
     assert_eq!(alerts.matches("task_blocked").count(), 1, "{alerts}");
+}
+
+/// An answer of a session that looks for further tasks.
+async fn answers(fixture: &mut Fixture, plan: &mut TaskPlan, answer: Option<Value>) -> (String, PlanVerdict) {
+    let session = fixture.next(plan).await;
+    assert_eq!(session.instruction.name, Phase::Inspection, "it changes nothing");
+    assert!(session.answer_schema.is_some() && session.time_limit.is_some());
+    let text = session.instruction.text.clone();
+    let mut finished = fixture.finished(session, SessionEnd::Completed, 1);
+    finished.output.answer = answer;
+    *fixture.world.last.lock().expect("no panic") = Some(finished.clone());
+    (text, plan.judge(&finished).await.expect("judged"))
+}
+
+#[tokio::test]
+async fn further_tasks_are_proposed_added_and_run_once_if_that_is_wished() {
+    let roadmap = "## Objective\nSell.\n\n## Tasks\n- [ ] **a**: One\n\n## Growth Mode\n1. Look for gaps\n";
+    let mut fixture = Fixture::new(roadmap);
+    let mut plan = fixture.plan().await;
+    let (_, verdict) = fixture.play(&mut plan, PASSED).await;
+    assert!(matches!(verdict, PlanVerdict::Done(RunOutcome::AllPassed)), "not without being asked for");
+
+    let mut fixture = Fixture::new(roadmap);
+    fixture.growth = NonZeroUsize::new(1);
+    let mut plan = fixture.plan().await;
+    let (_, verdict) = fixture.play(&mut plan, PASSED).await;
+    assert!(matches!(verdict, PlanVerdict::Progressed), "{verdict:?}");
+    let task = |name: &str| serde_json::json!({ "description": name, "goal": "", "success": "it works" });
+    let answer = serde_json::json!({ "tasks": [task("Two"), task("Three")] });
+    let (text, verdict) = answers(&mut fixture, &mut plan, Some(answer)).await;
+    assert!(text.contains("Objective: Sell.") && text.contains("- a: One I tried."), "{text}");
+    assert!(
+        text.contains("## What to look for\nLook for gaps") && text.contains("at most 1 further"),
+        "{text}"
+    );
+    assert!(matches!(verdict, PlanVerdict::Progressed), "{verdict:?}");
+    let grown = roadmap.replace(
+        "[ ] **a**: One\n\n",
+        "[x] **a**: One\n\n### Growth\n- [ ] **growth-1**: Two\n  - success: it works\n\n",
+    );
+    assert_eq!(fixture.roadmap(), grown, "no other byte has changed");
+    let said = fixture.world.said();
+    for sentence in [
+        "The proposal 'Three' is not taken over: there are enough.",
+        "All tasks are completed. Further ones, added to ROADMAP.md: growth-1.",
+    ] {
+        assert!(said.iter().any(|message| message == sentence), "{said:?}");
+    }
+    // It runs, is reviewed, and nothing more is looked for.
+    assert_eq!(fixture.play(&mut plan, PASSED).await.0, "growth-1");
+    let session = fixture.next(&mut plan).await;
+    assert_eq!(session.instruction.name, Phase::Review);
+    fixture.world.change("growth-1", |item| item.review = Some(opinion(true)));
+    let finished = fixture.finished(session, SessionEnd::Completed, 1);
+    let verdict = plan.judge(&finished).await.expect("judged");
+    assert!(matches!(verdict, PlanVerdict::Done(RunOutcome::AllPassed)), "{verdict:?}");
+}
+
+#[tokio::test]
+async fn a_killed_search_for_tasks_adds_nothing_twice_and_one_without_an_answer_ends_it() {
+    let mut fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n");
+    fixture.growth = NonZeroUsize::new(3);
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan, PASSED).await;
+    let session = fixture.next(&mut plan).await;
+    let mut finished = fixture.finished(session, SessionEnd::Completed, 1);
+    finished.output.answer =
+        Some(serde_json::json!({ "tasks": [{ "description": "Two", "goal": "", "success": "ok" }] }));
+    *fixture.world.last.lock().expect("no panic") = Some(finished);
+    // Killed before it was judged, and again after the tasks were added.
+    for _ in 0..2 {
+        let saved = fixture.world.saved.lock().expect("no panic").clone();
+        let mut plan = fixture.plan().await;
+        let session = fixture.next(&mut plan).await;
+        assert_eq!(session.instruction.step.as_deref(), Some("growth-1"));
+        *fixture.world.saved.lock().expect("no panic") = saved;
+    }
+    assert_eq!(fixture.roadmap().matches("growth-1").count(), 1, "{}", fixture.roadmap());
+
+    let mut fixture = Fixture::new("## Tasks\n- [x] **a**: One\n");
+    fixture.growth = NonZeroUsize::new(3);
+    let mut plan = fixture.plan().await;
+    let (_, verdict) = answers(&mut fixture, &mut plan, None).await;
+    assert!(matches!(verdict, PlanVerdict::Done(RunOutcome::AllPassed)), "{verdict:?}");
+    assert!(fixture.world.said().iter().any(|message| message.contains("ended without an answer")));
 }

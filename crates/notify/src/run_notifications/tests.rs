@@ -172,14 +172,23 @@ fn what_happens_once_in_a_run_is_recorded_once_also_after_a_restart() {
             message: "Connection refused.".into(),
         };
         [1, 2, 3].map(outage).into_iter().for_each(|event| show(&sink, event));
+        for (alert, level) in
+            [("no_progress", NotificationLevel::Warning), ("task_completed", NotificationLevel::Success)]
+        {
+            let (id, message) = (format!("id of {alert}"), "It happened.".to_owned());
+            show(&sink, RunEvent::Alert { id, alert: alert.to_owned(), level, message });
+        }
         show(&sink, ended(RunOutcome::AllPassed));
     }
-    assert_eq!(fixture.events(), ["budget", "denied_often", "quota", "quota", "outage", "done"]);
+    assert_eq!(
+        fixture.events(),
+        ["budget", "denied_often", "quota", "quota", "outage", "alert", "progress", "done"]
+    );
     let texts: Vec<String> = fixture.recorded().into_iter().map(|notification| notification.text).collect();
     assert!(texts[0].contains("$8.10 of $10.00"), "{texts:?}");
     assert!(texts[2].contains(&at(60).to_string()) && texts[4].contains("Connection refused."), "{texts:?}");
     show(&fixture.process(8), ended(RunOutcome::AllPassed));
-    assert_eq!(fixture.events().len(), 7, "another run is another event");
+    assert_eq!(fixture.events().len(), 9, "another run is another event");
 }
 
 #[test]

@@ -305,7 +305,7 @@ fn label(instruction: Phase, step: Option<&str>) -> String {
     step.map_or_else(|| instruction.to_string(), |step| format!("{instruction} {step}"))
 }
 
-/// Parses the stored name of a step.
+/// Parses the stored name of a step or of a task.
 fn read_label(label: &str) -> Option<(Phase, String)> {
     let (name, step) = label.split_once(' ')?;
     let names = [Phase::Step, Phase::Inspection, Phase::Coding, Phase::Review, Phase::Rewriting];

@@ -181,7 +181,7 @@ impl TryFrom<TargetFields> for NotifyTargetConfig {
         fields.check_kind()?;
         let TargetFields { kind, time_limit, expire_after, .. } = fields;
         let events = match &fields.events {
-            None => NotificationEvent::ALL.into(),
+            None => NotificationEvent::usual().collect(),
             Some(events) if events.is_empty() => return Err(TargetError::NoEvents),
             Some(events) => events.iter().copied().collect(),
         };

@@ -304,10 +304,7 @@ async fn files_that_cannot_be_written_do_not_land_in_part() {
     fixture.git_in(&tree, &["commit", "-q", "-m", "a name that no disk can have"]);
     fixture.write("users.txt", "mine\n");
     let why = refusal(fixture.land(&workspace, &revision).await);
-    assert!(
-        matches!(&why, LandingRefusal::Files(why) if why.contains("longlong")),
-        "{why:?}"
-    );
+    assert!(matches!(&why, LandingRefusal::Files(why) if why.contains("longlong")), "{why:?}");
     assert_eq!(fixture.git(&["rev-parse", "HEAD"]), head);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "?? users.txt");
     assert!(!fixture.path("b.txt").exists());

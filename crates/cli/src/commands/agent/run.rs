@@ -28,8 +28,7 @@ use serde_json::Value;
 
 use super::definition::load_agent;
 use super::dry_run;
-use crate::arguments::CommonArgs;
-use crate::commands::run::DESTRUCTIVE;
+use crate::arguments::{CommonArgs, WorkArgs};
 use crate::completion_candidates;
 use crate::engine::{AgentJob, HostEffectsFactory, RunJob, RunRequest, agent_command, drive};
 use crate::environment::Environment;
@@ -69,17 +68,8 @@ pub struct AgentRunArgs {
     #[command(flatten)]
     common: CommonArgs,
 
-    /// Run without the sandbox
-    #[arg(long)]
-    no_sandbox: bool,
-
-    /// Let the agent work in your checkout, under the strict command policy, instead of a clone of its own
-    #[arg(long)]
-    in_place: bool,
-
-    /// Allow rm and mv inside the project
-    #[arg(long, short = 'D')]
-    allow_destructive: bool,
+    #[command(flatten)]
+    work: WorkArgs,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -105,17 +95,12 @@ pub fn cmd_run(args: AgentRunArgs, environment: &Environment) -> Result<u8, Faul
         return Ok(exit::DONE);
     }
     let host_effects = host_effects(&project, &agent, environment)?;
-    let agent_lock = (!args.in_place).then(|| agent_lock(&project, &args)).transpose()?;
+    let agent_lock = (!args.work.in_place).then(|| agent_lock(&project, &args)).transpose()?;
     let slot = agent_lock.as_ref().map(|lock| lock.slot().to_owned());
     let job = AgentJob { name: args.name, agent, resumes: args.resume, host_effects };
-    let request = RunRequest {
-        allow_destructive: args.allow_destructive,
-        no_sandbox: args.no_sandbox,
-        site: (!args.in_place).then(|| SiteOptions { when: LandWhen::End, slot, ..SiteOptions::default() }),
-        agent_lock,
-        warning: args.allow_destructive.then_some(DESTRUCTIVE),
-        ..RunRequest::new(RunJob::Agent(Box::new(job)), &args.common)
-    };
+    let site = || SiteOptions { when: LandWhen::End, slot, ..SiteOptions::default() };
+    let request = RunRequest::new(RunJob::Agent(Box::new(job)), &args.common).working(&args.work, site);
+    let request = RunRequest { agent_lock, ..request };
     drive(request, environment)
 }
 

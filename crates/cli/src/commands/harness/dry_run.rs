@@ -1,12 +1,14 @@
 //! `autonoe harness run --dry-run`
 
+use std::num::NonZeroUsize;
+
 use autonoe_core::duration::format as format_duration;
 use autonoe_harness::roadmap::{Roadmap, Task};
 use autonoe_harness::schedule::{Next, Schedule, TaskRecord, TaskStatus};
 use autonoe_harness::task_plan::prompt_text;
 
 /// The tasks in the order in which they would run if each succeeded, with their prompts.
-pub fn as_text(roadmap: &Roadmap) -> String {
+pub fn as_text(roadmap: &Roadmap, growth: Option<NonZeroUsize>) -> String {
     let done = roadmap.tasks.iter().filter(|task| task.done).count();
     let mut text = format!(
         "{}: {} task(s), {done} done. No model is called, and nothing is marked as done.\n",
@@ -21,6 +23,11 @@ pub fn as_text(roadmap: &Roadmap) -> String {
             text.push_str(&show(roadmap, task, place));
         }
         schedule.set(id.as_str(), TaskRecord { status: TaskStatus::Completed, attempts: 1 });
+    }
+    if let Some(limit) = growth {
+        text.push_str(&format!("\nThen an agent proposes at most {limit} further task(s), which run too.\n"));
+    } else if !roadmap.growth.is_empty() {
+        text.push_str("\n`## Growth Mode` is not used without --growth.\n");
     }
     text
 }

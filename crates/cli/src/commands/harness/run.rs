@@ -1,19 +1,20 @@
 //! `autonoe harness run`
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_harness::alerts::OnCritical;
-use autonoe_workspace::{LandWhen, SiteOptions};
+use autonoe_workspace::{LandWhen, OwnEditedFile, SiteOptions};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::{dry_run, open_roadmap};
-use crate::arguments::CommonArgs;
+use crate::arguments::{CommonArgs, WorkArgs};
 use crate::backend_name::BackendWithModel;
-use crate::commands::run::{DESTRUCTIVE, LandChoice};
+use crate::commands::run::LandChoice;
 use crate::completion_candidates;
 use crate::engine::{RoadmapJob, RunJob, RunRequest, drive};
 use crate::environment::Environment;
@@ -38,24 +39,19 @@ pub struct HarnessRunArgs {
     #[arg(long)]
     pause_on_critical: bool,
 
+    /// When all tasks are completed, let an agent propose at most N further ones, add them to the file, and run them
+    #[arg(long, value_name = "N", value_parser = further_tasks)]
+    growth: Option<NonZeroUsize>,
+
     #[command(flatten)]
     common: CommonArgs,
 
-    /// Run without the sandbox
-    #[arg(long)]
-    no_sandbox: bool,
-
-    /// Let agents work in your checkout, under the strict command policy, instead of a clone of their own
-    #[arg(long)]
-    in_place: bool,
+    #[command(flatten)]
+    work: WorkArgs,
 
     /// When the agents' commits come to your branch [default: passed]
     #[arg(long, value_name = "WHEN", conflicts_with_all = ["in_place", "no_sandbox"])]
     land: Option<LandChoice>,
-
-    /// Allow rm and mv inside the project
-    #[arg(long, short = 'D')]
-    allow_destructive: bool,
 
     /// Agent that reviews tasks without checks: NAME or NAME:MODEL [default: the agent of the run, in a session of its own]
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(completion_candidates::agents))]
@@ -65,20 +61,22 @@ pub struct HarnessRunArgs {
 pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, Fault> {
     let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
     if args.dry_run {
-        present::print(&dry_run::as_text(&roadmap));
+        present::print(&dry_run::as_text(&roadmap, args.growth));
         return Ok(exit::DONE);
     }
     let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
-    let job = Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical });
-    let when = args.land.map(LandWhen::from).unwrap_or_default();
-    let request = RunRequest {
-        allow_destructive: args.allow_destructive,
-        no_sandbox: args.no_sandbox,
-        site: (!args.in_place).then(|| SiteOptions { when, ..SiteOptions::default() }),
-        warning: args.allow_destructive.then_some(DESTRUCTIVE),
-        ..RunRequest::new(RunJob::Roadmap { job, verifier: args.verifier.as_ref() }, &args.common)
+    let file = Arc::new(file);
+    let own_edits = Some(OwnEditedFile(Arc::clone(&file) as _));
+    let has_time_limit = args.common.max_duration.is_some();
+    let job = Box::new(RoadmapJob { file, roadmap, id, on_critical, growth: args.growth, has_time_limit });
+    let site = || SiteOptions {
+        when: args.land.map(LandWhen::from).unwrap_or_default(),
+        own_edits,
+        ..SiteOptions::default()
     };
+    let job = RunJob::Roadmap { job, verifier: args.verifier.as_ref() };
+    let request = RunRequest::new(job, &args.common).working(&args.work, site);
     drive(request, environment)
 }
 
@@ -87,4 +85,16 @@ fn default_id(name: &Path) -> String {
     let stem = name.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
     stem.chars().map(|letter| if is_plain(letter) { letter } else { '-' }).take(64).collect()
+}
+
+/// Tasks that an agent may propose at once.
+const MOST_FURTHER_TASKS: usize = 100;
+
+#[derive(Debug, thiserror::Error)]
+#[error("expected a whole number from 1 to {MOST_FURTHER_TASKS}")]
+struct NotANumberOfTasks;
+
+fn further_tasks(text: &str) -> Result<NonZeroUsize, NotANumberOfTasks> {
+    let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_FURTHER_TASKS);
+    number.ok_or(NotANumberOfTasks)
 }

@@ -1,0 +1,23 @@
+//! A roadmap that somebody names, as a path below the project.
+
+use std::path::{Path, PathBuf};
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_store::Project;
+
+/// The path of a file relative to the project; a fault if it is not in there. Its directory must exist.
+pub fn path_in_project(project: &Project, typed: &Path) -> Result<PathBuf, Fault> {
+    let path = std::path::absolute(typed).and_then(|path| match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => Ok(parent.canonicalize()?.join(name)),
+        _ => path.canonicalize(),
+    });
+    let path = path.map_err(|error| fault(format!("{} cannot be read: {error}.", typed.display())))?;
+    path.strip_prefix(project.root()).map(Path::to_owned).map_err(|_| {
+        fault(format!("{} is not in the project {}.", typed.display(), project.root().display()))
+            .hint("Put the roadmap into the project, or choose the project with --project-dir.")
+    })
+}
+
+fn fault(message: String) -> Fault {
+    Fault::permanent(FaultLayer::Config, "roadmap", message)
+}

@@ -1,0 +1,151 @@
+//! What became of tasks: their deliverables say it, and the state of the plan follows. Others are shown every change.
+
+use autonoe_core::event::RunEvent;
+use autonoe_core::fault::Fault;
+
+use super::TaskPlan;
+use super::state::BegunTask;
+use super::store::Standing;
+use crate::alerts::Severity;
+use crate::harness_record::{TASK_BLOCKED, TASK_COMPLETED};
+use crate::roadmap::{Task, TaskId};
+use crate::schedule::TaskStatus;
+use crate::state_view::Execution;
+
+impl TaskPlan {
+    /// `why` is a clause. What the store has to say about it follows in [`Self::reconcile`].
+    pub(super) async fn fail_attempt(&mut self, id: &str, why: String) -> Result<(), Fault> {
+        let checks = self.setup.failed_checks.peek();
+        let checks: Vec<String> =
+            checks.iter().map(|check| format!("{}: {}", check.name, check.output)).collect();
+        let Some(begun) = self.state.begun.get_mut(id) else {
+            return Ok(());
+        };
+        begun.fail(why.clone(), checks);
+        self.save().await?;
+        let begun = &self.state.begun[id];
+        self.setup.record.attempt_ended(&Execution {
+            task_id: id,
+            attempt: begun.record.attempts,
+            success: false,
+            output: &begun.output,
+            error: Some(&why),
+            duration: begun.time,
+        });
+        self.setup.record.task_changed(&begun.task, begun.record, &begun.output, Some(&why));
+        let (attempt, all) = (begun.record.attempts, begun.task.attempts());
+        self.warn(format!("Attempt {attempt} of {all} at {id} failed: {why}.")).await
+    }
+
+    /// Brings the state of the plan and the deliverables in line. Repeating it changes nothing, so that it may be cut off anywhere.
+    pub(super) async fn reconcile(&mut self) -> Result<(), Fault> {
+        let status = self.load_status().await?;
+        let ids: Vec<TaskId> = self.roadmap.tasks.iter().map(|task| task.id.clone()).collect();
+        for id in ids {
+            let Some(task) =
+                self.roadmap.task(id.as_str()).filter(|task| !self.is_done_by_user(task)).cloned()
+            else {
+                continue;
+            };
+            let Some(item) = status.find(id.as_str()).filter(|item| item.is_active()) else { continue };
+            let begun = self.state.begun.get(&id);
+            let task = begun.map_or(task, |begun| begun.task.clone());
+            let record = begun.map(|begun| begun.record).unwrap_or_default();
+            let is_known = begun.is_some();
+            match (Standing::of(&task, item), record.status) {
+                (Standing::Completed, TaskStatus::Completed) => {}
+                // It was failed by a limit, and an agent claimed it after all.
+                (Standing::Completed, _) => {
+                    let how = item.assurance_words().unwrap_or_else(|| "claimed".to_owned());
+                    self.settle(
+                        &task,
+                        TaskStatus::Completed,
+                        &format!("The task {id} is completed ({how})."),
+                    )
+                    .await?;
+                }
+                (Standing::Blocked(_), TaskStatus::Blocked) => {}
+                (Standing::Blocked(reason), _) => {
+                    let reason = reason.unwrap_or_else(|| "its agent gave no reason.".to_owned());
+                    self.settle(&task, TaskStatus::Blocked, &format!("The task {id} is blocked: {reason}"))
+                        .await?;
+                }
+                (Standing::Unreviewed | Standing::Refuted, TaskStatus::Failed) => {
+                    self.setup.store.reopen(id.as_str()).await?;
+                    self.block_if_used_up(&id).await?;
+                }
+                (Standing::Refuted, _) => self.setup.store.reopen(id.as_str()).await?,
+                (Standing::Unreviewed, _) => {}
+                (Standing::Open, TaskStatus::Failed) => self.block_if_used_up(&id).await?,
+                (Standing::Open, TaskStatus::Completed) => {
+                    let why = "it had passed, but its checks failed when they were run again";
+                    self.fail_attempt(id.as_str(), why.to_owned()).await?;
+                    self.block_if_used_up(&id).await?;
+                }
+                // The user has made it pending again, so it gets all of its attempts.
+                (Standing::Open, TaskStatus::Blocked) if is_known => {
+                    self.state.begun.remove(&id);
+                    self.save().await?;
+                }
+                (Standing::Open, _) => {}
+            }
+        }
+        self.load_status().await.map(drop)
+    }
+
+    async fn block_if_used_up(&mut self, id: &TaskId) -> Result<(), Fault> {
+        let Some(begun) = self.state.begun.get(id).filter(|begun| !begun.has_attempts_left()) else {
+            return Ok(());
+        };
+        let why = begun.failure.as_ref().map(|failure| failure.why.clone()).unwrap_or_default();
+        let attempts = match begun.record.attempts {
+            0 | 1 => "Its only attempt failed".to_owned(),
+            several => format!("All of its {several} attempts failed, the last one because"),
+        };
+        let separator = if begun.record.attempts > 1 { " " } else { ": " };
+        let reason = format!("{attempts}{separator}{why}.");
+        let task = begun.task.clone();
+        self.setup.store.block(id.as_str(), &reason).await?;
+        self.settle(&task, TaskStatus::Blocked, &format!("The task {id} is blocked: {reason}")).await
+    }
+
+    /// Records that a task is completed or blocked.
+    async fn settle(&mut self, task: &Task, status: TaskStatus, message: &str) -> Result<(), Fault> {
+        let judged = self.state.judged;
+        let begun = self.state.begun.entry(task.id.clone()).or_insert_with(|| BegunTask::new(task));
+        begun.record.status = status;
+        begun.settled_in = judged;
+        begun.settled_because = message.to_owned();
+        self.save().await?;
+        let begun = &self.state.begun[&task.id];
+        if status == TaskStatus::Completed {
+            self.setup.record.attempt_ended(&Execution {
+                task_id: task.id.as_str(),
+                attempt: begun.record.attempts,
+                success: true,
+                output: &begun.output,
+                error: None,
+                duration: begun.time,
+            });
+        }
+        self.raise(begun);
+        let message = message.to_owned();
+        match status {
+            TaskStatus::Blocked => self.warn(message).await,
+            _ => self.publish(RunEvent::Notice { message }).await,
+        }
+    }
+
+    /// Shows others what became of a task.
+    pub(super) fn raise(&self, begun: &BegunTask) {
+        let (kind, severity) = match begun.record.status {
+            TaskStatus::Completed => (TASK_COMPLETED, Severity::Success),
+            TaskStatus::Blocked => (TASK_BLOCKED, Severity::Critical),
+            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => return,
+        };
+        let record = &self.setup.record;
+        let error = (begun.record.status == TaskStatus::Blocked).then_some(begun.settled_because.as_str());
+        record.task_changed(&begun.task, begun.record, &begun.output, error);
+        record.task_settled(&begun.task, kind, severity, &begun.settled_because, begun.settled_in);
+    }
+}
