@@ -18,15 +18,15 @@
 //! backend; the names that `cli` may have are given to it.
 
 mod check_box;
-mod dependencies;
+pub mod dependencies;
 mod document;
 mod edit;
 mod keys;
-mod lines;
+pub mod lines;
 mod problem;
 mod prompt;
 mod task_draft;
-mod values;
+pub mod values;
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -38,7 +38,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check_box::{CheckBoxError, set_done};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
-pub use problem::{RoadmapError, RoadmapProblem};
+pub use problem::{RoadmapError, RoadmapProblem, did_you_mean};
 
 /// Maximum size of a roadmap, in bytes.
 pub const MAX_ROADMAP: usize = 4 * 1024 * 1024;

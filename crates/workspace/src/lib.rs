@@ -14,6 +14,7 @@ mod claim_fetch;
 mod discarded;
 mod excluded_files;
 mod first_commit;
+mod fleet_clone;
 mod hook_text;
 mod hub;
 mod hub_layout;
@@ -40,6 +41,7 @@ mod workspace_preparation;
 
 pub use checked_part::CheckedPart;
 pub use first_commit::Beginning;
+pub use fleet_clone::BroughtHome;
 pub use hub::{Hub, ListProtected, UsersMachine};
 pub use hub_layout::{HubLayout, RunTip};
 pub use landing::{Landing, LandingConsent, LandingTarget};

@@ -1,10 +1,12 @@
 //! `autonoe harness run`
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
+use autonoe_fleet::BEGIN;
 use autonoe_harness::alerts::OnCritical;
 use autonoe_workspace::{LandWhen, SiteOptions};
 use clap::Args;
@@ -15,6 +17,7 @@ use crate::arguments::CommonArgs;
 use crate::backend_name::BackendWithModel;
 use crate::commands::run::{DESTRUCTIVE, LandChoice};
 use crate::completion_candidates;
+use crate::detach::leave_terminal;
 use crate::engine::{RoadmapJob, RunJob, RunRequest, drive};
 use crate::environment::Environment;
 use crate::present;
@@ -37,6 +40,10 @@ pub struct HarnessRunArgs {
     /// Pause when something critical happens, such as a blocked task, until the file .harness/NAME/pause is removed
     #[arg(long)]
     pause_on_critical: bool,
+
+    /// Set for the harnesses of a fleet: the project whose context they share
+    #[arg(long, value_name = "DIR", hide = true)]
+    in_fleet: Option<PathBuf>,
 
     #[command(flatten)]
     common: CommonArgs,
@@ -63,6 +70,10 @@ pub struct HarnessRunArgs {
 }
 
 pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, Fault> {
+    if args.in_fleet.is_some() && !may_begin() {
+        // The supervisor was killed before it had this process on record, so nobody would know of it.
+        return Ok(exit::DONE);
+    }
     let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
     if args.dry_run {
         present::print(&dry_run::as_text(&roadmap));
@@ -70,7 +81,8 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
     }
     let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
-    let job = Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical });
+    let job =
+        Box::new(RoadmapJob { file: Arc::new(file), roadmap, id, on_critical, fleet: args.in_fleet.clone() });
     let when = args.land.map(LandWhen::from).unwrap_or_default();
     let request = RunRequest {
         allow_destructive: args.allow_destructive,
@@ -80,6 +92,14 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
         ..RunRequest::new(RunJob::Roadmap { job, verifier: args.verifier.as_ref() }, &args.common)
     };
     drive(request, environment)
+}
+
+/// Waits until the supervisor of the fleet has this process on record.
+fn may_begin() -> bool {
+    leave_terminal();
+    let mut line = String::new();
+    std::io::stdin().lock().take(BEGIN.len() as u64).read_to_string(&mut line).is_ok()
+        && line.as_bytes() == BEGIN
 }
 
 /// `ROADMAP.md` is `roadmap`.
