@@ -1,0 +1,260 @@
+//! `autonoe fleet status`
+
+use std::path::Path;
+use std::time::Duration;
+
+use autonoe_core::duration::format as format_duration;
+use autonoe_core::fault::Fault;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::exit;
+use autonoe_fleet::{FleetLock, HarnessRow, Request};
+use autonoe_harness::control::StatusFile;
+use autonoe_harness::handle::HarnessStatus;
+use autonoe_harness::process::process_identity;
+use autonoe_report::cost;
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{KnownFleet, directory_of};
+use crate::environment::Environment;
+use crate::present;
+use crate::project_args::ProjectArgs;
+
+/// How often `--watch` looks.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Characters of a progress bar, and of a task.
+const BAR: usize = 10;
+const TASK: usize = 40;
+
+/// Show the harnesses: state, progress, task, session, cost and alerts
+#[derive(Debug, Args)]
+pub struct FleetStatusArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    /// Show it anew whenever it changes, until the fleet ends
+    #[arg(long, short, conflicts_with = "json")]
+    watch: bool,
+}
+
+pub fn cmd_status(args: &FleetStatusArgs, environment: &Environment) -> Result<u8, Fault> {
+    let project = environment.project(&args.project)?;
+    if args.json {
+        let facts = FleetFacts::read(project.root())?;
+        present::print_json(&format!("{:#}\n", facts.as_json()));
+        return Ok(exit::DONE);
+    }
+    let mut shown = FleetText::default();
+    loop {
+        let facts = FleetFacts::read(project.root())?;
+        let text = facts.as_text();
+        if text != shown {
+            if args.watch {
+                present::clear_screen();
+            }
+            present::print(&text.head);
+            present::print_lines(&text.table);
+            if !text.results.is_empty() {
+                present::print(&format!("\n{}", text.results));
+            }
+            shown = text;
+        }
+        if !args.watch || facts.fleet.row.result.is_some() {
+            return Ok(exit::DONE);
+        }
+        std::thread::sleep(WATCH_INTERVAL);
+    }
+}
+
+/// The lines of the table are folded already; all others are broken where the terminal ends.
+#[derive(Default, PartialEq)]
+struct FleetText {
+    head: String,
+    table: String,
+    results: String,
+}
+
+struct FleetFacts {
+    fleet: KnownFleet,
+    /// Process of the supervisor, if one is at work.
+    supervisor: Option<u32>,
+    harnesses: Vec<HarnessFacts>,
+}
+
+struct HarnessFacts {
+    row: HarnessRow,
+    state: HarnessStatus,
+    /// `None` before it has begun.
+    file: Option<StatusFile>,
+}
+
+impl FleetFacts {
+    fn read(project: &Path) -> Result<Self, Fault> {
+        let fleet = KnownFleet::find(project)?;
+        let harnesses = fleet.harnesses.iter().map(HarnessFacts::read).collect();
+        Ok(Self { supervisor: FleetLock::holder(project), fleet, harnesses })
+    }
+
+    fn as_text(&self) -> FleetText {
+        let plan = &self.fleet.row.plan;
+        let progress: f64 = self.harnesses.iter().map(HarnessFacts::progress).sum();
+        let mean = progress / self.harnesses.len().max(1) as f64;
+        let head = format!(
+            "Fleet {} ({}): {}\n{} {}\n\n",
+            plan.name,
+            plan.settings.coordination.name(),
+            self.summary(),
+            bar(mean, 3 * BAR),
+            percent(mean)
+        );
+        let rows = self.harnesses.iter().map(|harness| {
+            let of_file = |number: fn(&StatusFile) -> u32| {
+                harness.file.as_ref().map_or_else(String::new, |file| number(file).to_string())
+            };
+            [
+                harness.row.id.clone(),
+                harness.state.name().to_owned(),
+                bar(harness.progress(), BAR),
+                percent(harness.progress()),
+                harness.task(),
+                of_file(|file| file.current_iteration),
+                harness.cost(),
+                of_file(|file| file.alerts_issued),
+            ]
+        });
+        let header = ["HARNESS", "STATE", "PROGRESS", "DONE", "TASK", "SESSION", "COST", "ALERTS"];
+        let table = present::table(header, rows, &[3, 5, 6, 7]);
+        FleetText { head, table, results: self.harnesses.iter().map(HarnessFacts::outcome).collect() }
+    }
+
+    fn summary(&self) -> String {
+        if let Some(result) = &self.fleet.row.result {
+            return result.summary.clone();
+        }
+        let over = self.harnesses.iter().filter(|harness| harness.row.result.is_some()).count();
+        let all = self.harnesses.len();
+        let paused = if self.fleet.row.request == Some(Request::Pause) { ", paused" } else { "" };
+        match self.supervisor {
+            Some(_) => {
+                let begun = Timestamp::now().duration_since(self.fleet.row.started_at);
+                let since = Duration::try_from(begun).unwrap_or_default();
+                format!(
+                    "{over} of {all} have ended{paused}, for {}.",
+                    format_duration(Duration::from_secs(since.as_secs()))
+                )
+            }
+            None => format!(
+                "{over} of {all} have ended; no supervisor is at work. `autonoe fleet up` continues it."
+            ),
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        let row = &self.fleet.row;
+        json!({
+            "fleet": row.plan.name,
+            "number": row.number,
+            "strategy": row.plan.settings.coordination,
+            "started_at": row.started_at,
+            "supervisor_pid": self.supervisor,
+            "is_paused": row.request == Some(Request::Pause),
+            "result": row.result,
+            "harnesses": self.harnesses.iter().map(HarnessFacts::as_json).collect::<Vec<_>>(),
+        })
+    }
+}
+
+impl HarnessFacts {
+    fn read(row: &HarnessRow) -> Self {
+        let directory = directory_of(row);
+        let file = directory.as_ref().and_then(|directory| directory.read_status().ok().flatten());
+        let runs = row.pid.is_some_and(|pid| !row.process.is_empty() && process_identity(pid) == row.process);
+        let state = match (&row.result, runs) {
+            (Some(_), _) => row.status,
+            (None, true) if directory.is_some_and(|directory| directory.is_paused()) => HarnessStatus::Paused,
+            (None, true) => HarnessStatus::Running,
+            // Ended while no supervisor was at work, or not started.
+            (None, false) if row.attempts > 0 => HarnessStatus::Stopped,
+            (None, false) => HarnessStatus::Pending,
+        };
+        Self { row: row.clone(), state, file }
+    }
+
+    fn progress(&self) -> f64 {
+        match (&self.row.result, &self.file) {
+            (Some(result), _) => result.progress,
+            (None, Some(file)) if file.tasks_total > 0 => {
+                f64::from(file.tasks_completed) / f64::from(file.tasks_total)
+            }
+            (None, _) => 0.0,
+        }
+    }
+
+    fn task(&self) -> String {
+        let is_over = self.row.result.is_some();
+        let task = self.file.as_ref().and_then(|file| file.task_description.as_deref()).filter(|_| !is_over);
+        let task = task.unwrap_or_default();
+        match task.char_indices().nth(TASK) {
+            Some((end, _)) => format!("{}…", task[..end].trim_end()),
+            None => task.to_owned(),
+        }
+    }
+
+    /// Its branch, and why it did not succeed; empty while there is nothing to say.
+    fn outcome(&self) -> String {
+        let mut text = String::new();
+        if let Some(home) = &self.row.home {
+            let note = home.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            text.push_str(&format!("{}: branch {}{note}\n", self.row.id, home.branch));
+        }
+        if let Some(error) = self.row.result.as_ref().and_then(|result| result.error.as_deref()) {
+            text.push_str(&format!("{}: {error}\n", self.row.id));
+        }
+        text
+    }
+
+    fn cost(&self) -> String {
+        match &self.file {
+            Some(file) => cost(file.cost_usd.map(Usd)),
+            None => String::new(),
+        }
+    }
+
+    fn as_json(&self) -> Value {
+        let file = self.file.clone().unwrap_or_default();
+        json!({
+            "id": self.row.id,
+            "state": self.state,
+            "progress": self.progress(),
+            "task": file.task_id,
+            "task_description": file.task_description,
+            "session": file.current_iteration,
+            "backend": file.current_cli,
+            "model": file.current_model,
+            "cost_usd": file.cost_usd,
+            "alerts": file.alerts_issued,
+            "attempts": self.row.attempts,
+            "pid": self.row.pid.filter(|_| matches!(self.state, HarnessStatus::Running | HarnessStatus::Paused)),
+            "working_dir": self.row.working_dir,
+            "branch": self.row.home.as_ref().map(|home| &home.branch),
+            "commit": self.row.home.as_ref().map(|home| &home.commit),
+            "result": self.row.result,
+        })
+    }
+}
+
+/// `[####------]`; without a space, at which a table would break it.
+fn bar(part: f64, width: usize) -> String {
+    let filled = ((part * width as f64).round() as usize).min(width);
+    format!("[{}{}]", "#".repeat(filled), "-".repeat(width - filled))
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0}%", part * 100.0)
+}
