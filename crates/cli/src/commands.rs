@@ -7,6 +7,7 @@ pub mod completions;
 pub mod cost;
 pub mod demo;
 pub mod doctor;
+pub mod fleet;
 pub mod follow;
 pub mod harness;
 pub mod init;

@@ -5,6 +5,7 @@ mod banner;
 mod branches;
 mod control;
 mod estimate;
+mod fleet_tools;
 mod job;
 mod next_steps;
 mod notifier;
@@ -358,6 +359,7 @@ impl Screen {
             failed_checks: Arc::clone(&failed_checks),
             harness: harness.clone(),
         };
+        let shared = job.roadmap().map(|job| job.shared_tools(&run.work_root)).transpose()?.flatten();
         // An agent's entry actions may take long.
         let planning = context.plan(job, verifier.is_some(), &run.room_config);
         let mut plan = match self.before_sessions(run.options.limits.max_duration, planning).await {
@@ -375,6 +377,9 @@ impl Screen {
         }
         if let Some(preparation) = site.as_ref().and_then(WorkspaceSite::claim_preparation) {
             deliverables = deliverables.prepared_by(preparation);
+        }
+        if let Some(shared) = shared {
+            deliverables = deliverables.sharing(shared);
         }
         let deliverables = Arc::new(deliverables);
         let _calls = CallServer::start(&run.socket, Arc::clone(&deliverables)).map_err(|error| {

@@ -14,6 +14,7 @@ mod consent;
 mod detach;
 mod engine;
 mod environment;
+mod fleet_clones;
 mod helper;
 mod key_command;
 mod labelled_issues;
@@ -141,6 +142,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Cost(args)) => commands::cost::cmd_cost(&args, &environment),
         Some(CliCommand::Agent(args)) => commands::agent::cmd_agent(args, &environment),
         Some(CliCommand::Harness(args)) => commands::harness::cmd_harness(args, &environment),
+        Some(CliCommand::Fleet(args)) => commands::fleet::cmd_fleet(args, &environment),
         Some(CliCommand::Init(args)) => commands::init::cmd_init(&args, &environment),
         Some(CliCommand::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(CliCommand::Demo(args)) => commands::demo::cmd_demo(args, environment),

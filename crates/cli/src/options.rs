@@ -9,6 +9,7 @@ use crate::commands::completions::CompletionsArgs;
 use crate::commands::cost::CostArgs;
 use crate::commands::demo::DemoArgs;
 use crate::commands::doctor::DoctorArgs;
+use crate::commands::fleet::FleetArgs;
 use crate::commands::follow::{AttachArgs, LogsArgs};
 use crate::commands::harness::HarnessArgs;
 use crate::commands::init::InitArgs;
@@ -108,6 +109,9 @@ pub enum CliCommand {
     /// Run a roadmap: tasks that depend on each other, with checks and limits of their own
     #[command(after_help = EXIT_CODES)]
     Harness(HarnessArgs),
+    /// Run several harnesses under one strategy: parallel, pipeline, race or voting
+    #[command(after_help = EXIT_CODES)]
+    Fleet(FleetArgs),
     /// Create a starter SPEC.md and configuration
     Init(InitArgs),
     /// Check your setup

@@ -27,8 +27,8 @@ pub use messages::{
 pub use plan_text::{CostEstimate, plan_text};
 pub use presenter::{LineTimes, Presenter, Verbosity};
 pub use print::{
-    FindingMark, clear_screen, disable_colours, exit_with_usage, notice, print, print_ansi, print_findings,
-    print_json, print_lines, print_unchanged, report_end, report_fault, report_panics, warn,
+    FindingMark, clear_screen, disable_colours, exit_with_usage, notice, print, print_ansi, print_bytes,
+    print_findings, print_json, print_lines, print_unchanged, report_end, report_fault, report_panics, warn,
 };
 pub use signal_notice::SignalNotice;
 pub use table::table;

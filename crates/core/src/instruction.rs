@@ -45,6 +45,9 @@ pub enum DeliverableTool {
     Review,
 }
 
+/// Short names of the tools that the `autonoe` MCP server has only inside a fleet.
+pub const SHARED_TOOLS: [&str; 4] = ["context_get", "context_set", "artifact_publish", "artifact_consume"];
+
 impl DeliverableTool {
     pub const ALL: [Self; 6] =
         [Self::Create, Self::SetStatus, Self::Deprecate, Self::Verify, Self::List, Self::Review];

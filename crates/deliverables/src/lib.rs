@@ -11,6 +11,7 @@ mod in_process;
 mod mcp;
 mod mcp_relay;
 mod service;
+mod shared_tools;
 mod socket;
 mod spec;
 
@@ -19,5 +20,6 @@ pub use in_process::{MCP_PREFIX, tools_for};
 pub use mcp::answer_message;
 pub use mcp_relay::{CALLS_VARIABLE, RELAY_ARG, relay, relay_stdio, run_helper_process};
 pub use service::{CallResult, DeliverableService};
+pub use shared_tools::SharedTools;
 pub use socket::{CallServer, serve_stdio};
 pub use spec::spec;

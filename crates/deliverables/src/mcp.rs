@@ -1,6 +1,6 @@
 //! The MCP server `autonoe`: answers single messages, independent of the transport.
 
-use autonoe_core::instruction::{DeliverableTool, Phase};
+use autonoe_tools::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::service::DeliverableService;
@@ -27,7 +27,7 @@ pub async fn answer_message(service: &DeliverableService, message: &Value) -> Op
         "ping" => json!({}),
         "tools/list" => {
             service.mark_loaded();
-            json!({ "tools": tools(service.phase()) })
+            json!({ "tools": tools(service) })
         }
         "tools/call" => {
             service.mark_loaded();
@@ -59,10 +59,9 @@ fn version(requested: &Value) -> &'static str {
     VERSIONS.into_iter().find(|known| requested == known).unwrap_or(VERSIONS[0])
 }
 
-fn tools(phase: Phase) -> Vec<Value> {
-    let describe = |tool: &DeliverableTool| {
-        let spec = spec(*tool, phase);
-        json!({ "name": spec.name, "description": spec.description, "inputSchema": spec.input_schema })
-    };
-    phase.tools().iter().map(describe).collect()
+fn tools(service: &DeliverableService) -> Vec<Value> {
+    let phase = service.phase();
+    let describe = |spec: ToolSpec| json!({ "name": spec.name, "description": spec.description, "inputSchema": spec.input_schema });
+    let own = phase.tools().iter().map(|tool| spec(*tool, phase));
+    own.chain(service.shared_specs(phase)).map(describe).collect()
 }

@@ -12,12 +12,14 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::plans::VerificationReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal, StatusChange};
 use autonoe_store::{SqliteJournal, StatusStore};
+use autonoe_tools::ToolSpec;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::arguments::{
     CreateArgs, DEFAULT_LIST_LIMIT, DeliverableArgs, ListArgs, ReviewArgs, SetStatusArgs, read,
 };
+use crate::shared_tools::{SharedTools, offered};
 
 /// Result of a tool call: one line of JSON for the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct DeliverableService {
     notify: Notify,
     phase: Mutex<Phase>,
     halt: Halt,
+    /// Only inside a fleet.
+    shared: Option<Arc<dyn SharedTools>>,
     /// Whether a client has requested the tools of the current phase.
     loaded: watch::Sender<bool>,
 }
@@ -47,7 +51,7 @@ impl DeliverableService {
     pub fn new(status: Arc<StatusStore>, journal: Arc<SqliteJournal>, phase: Phase, notify: Notify) -> Self {
         let loaded = watch::Sender::new(false);
         let (phase, halt) = (Mutex::new(phase), Halt::default());
-        Self { status, examiner: None, preparation: None, journal, notify, phase, halt, loaded }
+        Self { status, examiner: None, preparation: None, journal, notify, phase, halt, shared: None, loaded }
     }
 
     /// Has `examiner` check every deliverable that an agent sets to passed.
@@ -66,6 +70,17 @@ impl DeliverableService {
     #[must_use]
     pub fn halting(self, halt: Halt) -> Self {
         Self { halt, ..self }
+    }
+
+    /// Offers these tools too.
+    #[must_use]
+    pub fn sharing(self, shared: Arc<dyn SharedTools>) -> Self {
+        Self { shared: Some(shared), ..self }
+    }
+
+    /// Tools beside those of deliverables that a session of `phase` has.
+    pub(crate) fn shared_specs(&self, phase: Phase) -> Vec<ToolSpec> {
+        self.shared.as_deref().map(|shared| offered(shared, phase)).unwrap_or_default()
     }
 
     /// From now on only the tools of `phase` are available.
@@ -100,6 +115,13 @@ impl DeliverableService {
     pub async fn call(&self, tool: &str, mut arguments: Value) -> CallResult {
         self.status.secrets().redact(&mut arguments);
         let phase = self.phase();
+        if let Some(shared) = &self.shared
+            && offered(shared.as_ref(), phase).iter().any(|spec| spec.name == tool)
+        {
+            let (shared, tool) = (Arc::clone(shared), tool.to_owned());
+            let called = tokio::task::spawn_blocking(move || shared.call(&tool, &arguments)).await;
+            return called.unwrap_or_else(|error| failed(&error.to_string(), "SHARED_CONTEXT"));
+        }
         let Some(tool) = phase.tools().iter().copied().find(|offered| offered.name() == tool) else {
             let offered: Vec<_> = phase.tools().iter().map(|tool| tool.name()).collect();
             let message = format!(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rustix::process::Signal;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::alerts::{Alert, read_alerts};
 use crate::control::{HarnessDirectory, HarnessFileError, HarnessStop, LoopStatus, Priority, StatusFile};
@@ -22,10 +22,14 @@ pub const LOG_TAIL: usize = 100;
 /// How long the kernel may take to end a killed process.
 const KILLED: Duration = Duration::from_secs(5);
 
+/// Characters of a task's output in a result, and of all of them.
+const MAX_TASK_OUTPUT: usize = 2000;
+pub const MAX_OUTPUT: usize = 8000;
+
 /// Characters of a task's description that are shown.
 const MAX_TASK: usize = 50;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HarnessStatus {
     Pending,
@@ -54,14 +58,24 @@ impl HarnessStatus {
 }
 
 /// What a harness that is over has achieved.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HarnessResult {
     pub harness_id: String,
     pub success: bool,
     pub tasks_completed: u32,
     /// Tasks all of whose attempts failed.
     pub tasks_failed: u32,
+    /// Completed tasks whose checks have passed on a clean checkout; the others are claimed.
+    pub tasks_verified: u32,
+    /// 0.0 to 1.0.
+    pub progress: f64,
     pub execution_seconds: f64,
+    /// `None` if a price is unknown.
+    pub cost_usd: Option<f64>,
+    /// Why it failed, in a sentence.
+    pub error: Option<String>,
+    /// What the sessions of its completed tasks said last, cut to [`MAX_OUTPUT`].
+    pub output: String,
 }
 
 /// The fields are as they were at the last [`HarnessHandle::refresh`].
@@ -142,6 +156,25 @@ impl HarnessHandle {
         self.harness.request_stop(HarnessStop::AfterSession)
     }
 
+    /// Creates `stop`: the harness ends now.
+    pub fn request_abort(&self) -> Result<(), HarnessFileError> {
+        self.harness.request_stop(HarnessStop::Now)
+    }
+
+    /// `None` while it runs, if it was ended by a signal, and if it is not a child of ours.
+    pub fn exit_code(&self) -> Option<i32> {
+        self.exit.and_then(|exit| exit.code())
+    }
+
+    /// The process, to wait for its end together with those of others.
+    pub fn process(&self) -> &ProcessRef {
+        &self.process
+    }
+
+    pub fn directory(&self) -> &HarnessDirectory {
+        &self.harness
+    }
+
     /// Asks the process to end, and kills it if it has not ended after `timeout`. Returns whether it has ended.
     pub fn force_kill(&mut self, timeout: Duration) -> bool {
         self.process.signal(Signal::TERM);
@@ -181,7 +214,7 @@ impl HarnessHandle {
         self.current_task =
             task.filter(|_| !self.status.is_over()).map(|text| text.chars().take(MAX_TASK).collect());
         if self.status.is_over() {
-            self.result = Some(self.outcome(&counts.unwrap_or_default()));
+            self.result = Some(self.outcome(&counts.unwrap_or_default(), file.as_ref()));
         }
     }
 
@@ -192,6 +225,15 @@ impl HarnessHandle {
             return self.exit.is_some();
         }
         self.process.has_ended(Duration::ZERO)
+    }
+
+    fn output(&self) -> String {
+        let state = StateManager::find(&self.harness).ok().flatten();
+        let outputs = state.and_then(|state| state.completed_outputs().ok()).unwrap_or_default();
+        let said = outputs.iter().filter(|(_, text)| !text.trim().is_empty());
+        let all: Vec<String> =
+            said.map(|(id, text)| format!("{id}: {}", cut(text.trim(), MAX_TASK_OUTPUT))).collect();
+        cut(&all.join("\n\n"), MAX_OUTPUT).to_owned()
     }
 
     /// A harness that is over is never called paused or stopped because of a file that is left.
@@ -217,15 +259,25 @@ impl HarnessHandle {
         }
     }
 
-    fn outcome(&self, counts: &HarnessCounts) -> HarnessResult {
+    fn outcome(&self, counts: &HarnessCounts, file: Option<&StatusFile>) -> HarnessResult {
         HarnessResult {
             harness_id: self.harness_id.clone(),
             success: self.status == HarnessStatus::Completed,
             tasks_completed: counts.completed,
             tasks_failed: counts.failed,
+            tasks_verified: file.map_or(0, |file| file.tasks_verified),
+            progress: self.progress,
+            cost_usd: file.and_then(|file| file.cost_usd),
+            error: self.error.clone(),
+            output: self.output(),
             execution_seconds: counts.total_execution_time.as_secs_f64(),
         }
     }
+}
+
+/// The beginning of a text of at most `limit` characters.
+fn cut(text: &str, limit: usize) -> &str {
+    text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
 }
 
 fn exit_words(exit: ExitStatus) -> String {

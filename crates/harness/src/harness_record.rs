@@ -3,12 +3,13 @@
 //!
 //! None of these files decides anything, so one that cannot be written is reported once and does not stop the run.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use autonoe_core::event::{Event, ProgressVerdict, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, RunReport, exit};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
@@ -45,6 +46,8 @@ struct Written {
     alerts: AlertManager,
     state: StateManager,
     status: StatusFile,
+    /// By their ids.
+    tasks: HashMap<String, TaskStatus>,
     scores: VecDeque<f64>,
     /// The run in the journal; 0 before it starts.
     run: i64,
@@ -71,11 +74,12 @@ impl HarnessRecord {
             let path = harness.state_db();
             said.push(format!("{} was damaged; it is kept as {DAMAGED}, and written anew.", path.display()));
         }
-        let status = StatusFile::default();
+        let status = StatusFile { cost_usd: Some(0.0), ..StatusFile::default() };
         let written = Written {
             alerts,
             state,
             status,
+            tasks: HashMap::new(),
             scores: VecDeque::new(),
             run: 0,
             idle: 0,
@@ -110,11 +114,15 @@ impl HarnessRecord {
 
     /// Writes the view anew.
     pub fn plan<'a>(&self, roadmap: &Path, tasks: impl Iterator<Item = (&'a Task, TaskRecord)>) {
+        let tasks: Vec<(&Task, TaskRecord)> = tasks.collect();
         let mut written = self.written();
+        written.tasks = tasks.iter().map(|(task, record)| (task.id.to_string(), record.status)).collect();
+        written.count_tasks();
         let result = written.state.init_harness(roadmap, Timestamp::now());
         written.note(result);
-        let result = written.state.save_tasks(tasks);
+        let result = written.state.save_tasks(tasks.into_iter());
         written.note(result);
+        self.write_status(&mut written);
     }
 
     /// A task has begun, or an attempt has ended.
@@ -126,6 +134,8 @@ impl HarnessRecord {
         let output = Some(output).filter(|text| !text.is_empty());
         let result = written.state.update_task_status(task.id.as_str(), record.status, output, error, now);
         written.note(result);
+        written.tasks.insert(task.id.to_string(), record.status);
+        written.count_tasks();
         let is_current = record.status == TaskStatus::InProgress;
         written.status.task_id = is_current.then(|| task.id.to_string());
         written.status.task_description = is_current.then(|| task.description.clone());
@@ -252,6 +262,13 @@ impl HarnessRecord {
         }
     }
 
+    fn session_ended(&self, cost: Option<Usd>) {
+        let mut written = self.written();
+        let before = written.status.cost_usd;
+        written.status.cost_usd = before.zip(cost).map(|(before, cost)| before + cost.0);
+        self.write_status(&mut written);
+    }
+
     fn scored(&self, number: u32, score: f64, verdict: ProgressVerdict) {
         let idle = {
             let mut written = self.written();
@@ -310,6 +327,8 @@ impl HarnessRecord {
         }
         let mut written = self.written();
         (written.status.status, written.status.error) = (status, error);
+        written.status.tasks_verified = u32::try_from(report.plan.tally().verified).unwrap_or(u32::MAX);
+        written.status.cost_usd = report.cost_usd.map(|cost| cost.0);
         self.write_status(&mut written);
     }
 
@@ -319,6 +338,17 @@ impl HarnessRecord {
 }
 
 impl Written {
+    fn count_tasks(&mut self) {
+        let count = |wanted: &dyn Fn(TaskStatus) -> bool| {
+            u32::try_from(self.tasks.values().filter(|status| wanted(**status)).count()).unwrap_or(u32::MAX)
+        };
+        let total = count(&|status| status != TaskStatus::Growth);
+        let completed = count(&|status| status == TaskStatus::Completed);
+        let failed = count(&|status| status == TaskStatus::Blocked);
+        (self.status.tasks_total, self.status.tasks_completed, self.status.tasks_failed) =
+            (total, completed, failed);
+    }
+
     fn note<E: std::fmt::Display>(&mut self, result: Result<(), E>) {
         if let Err(error) = result
             && !self.has_problem
@@ -337,7 +367,8 @@ impl Sink for HarnessRecord {
             RunEvent::SessionStarted { number, step, backend, model, .. } => {
                 self.session_started(*number, step.as_deref(), backend, model);
             }
-            RunEvent::SessionEnded { number, outcome, .. } => {
+            RunEvent::SessionEnded { number, outcome, cost_usd, .. } => {
+                self.session_ended(*cost_usd);
                 self.log(LogLevel::Info, &format!("Session {number} ended: {}", outcome.name()));
             }
             RunEvent::Progress { number, score, verdict } => self.scored(*number, *score, *verdict),
@@ -353,9 +384,10 @@ impl Sink for HarnessRecord {
                 let message = format!("{to} takes over from {from} ({reason}).");
                 self.alert(Alert::new(AlertType::ModelEscalation, message, iteration, Timestamp::now()));
             }
-            RunEvent::RunStarted { max_sessions, .. } => {
+            RunEvent::RunStarted { max_sessions, cost_before_usd, .. } => {
                 let mut written = self.written();
                 (written.max_sessions, written.run) = (*max_sessions, span.run);
+                written.status.cost_usd = Some(cost_before_usd.0);
             }
             RunEvent::Notice { message } => self.log(LogLevel::Info, message),
             RunEvent::Warning { message } => self.log(LogLevel::Warning, message),

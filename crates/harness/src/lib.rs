@@ -9,7 +9,7 @@ pub mod control;
 pub mod failed_checks;
 pub mod handle;
 pub mod harness_record;
-mod process;
+pub mod process;
 pub mod progress;
 pub mod recovering_plan;
 pub mod recovery;

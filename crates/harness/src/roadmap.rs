@@ -19,18 +19,18 @@
 
 mod append;
 mod check_box;
-mod dependencies;
+pub mod dependencies;
 mod document;
 mod edit;
 mod growth;
 mod issues;
 mod keys;
-mod lines;
+pub mod lines;
 mod problem;
 mod prompt;
 mod task_draft;
 mod task_text;
-mod values;
+pub mod values;
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -44,7 +44,7 @@ pub use check_box::{CheckBoxError, set_done, uncheck};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
 pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
 pub use issues::{GithubIssue, IssueImport, add_issues};
-pub use problem::{RoadmapError, RoadmapProblem};
+pub use problem::{RoadmapError, RoadmapProblem, did_you_mean};
 
 /// Maximum size of a roadmap, in bytes.
 pub const MAX_ROADMAP: usize = 4 * 1024 * 1024;

@@ -288,6 +288,13 @@ impl StateManager {
         self.wrapped(read())
     }
 
+    /// What the sessions of completed tasks said last, in the order in which the tasks were saved first.
+    pub fn completed_outputs(&self) -> Result<Vec<(String, String)>, StateViewError> {
+        let query = "SELECT id, output FROM tasks WHERE status = 'completed' ORDER BY rowid";
+        let read = || self.db.prepare(query)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect();
+        self.wrapped(read())
+    }
+
     /// Records an attempt. Its time is added to that of the harness.
     pub fn log_execution(&self, execution: &Execution<'_>, now: Timestamp) -> Result<(), StateViewError> {
         let seconds = execution.duration.as_secs_f64();

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use autonoe_core::instruction::DeliverableTool;
+use autonoe_core::instruction::{DeliverableTool, SHARED_TOOLS};
 
 /// The prefix of every MCP tool name.
 pub const MCP_PREFIX: &str = "mcp__";
@@ -91,10 +91,12 @@ impl fmt::Display for ToolPattern {
     }
 }
 
-/// Whether the name is one of our five deliverable tools.
+/// Whether the name is one of our own tools: those of deliverables, and those of a fleet.
 pub fn is_deliverable_tool(name: &str) -> bool {
     let own = name.strip_prefix(OWN_SERVER);
-    own.is_some_and(|own| DeliverableTool::ALL.iter().any(|tool| tool.name() == own))
+    own.is_some_and(|own| {
+        DeliverableTool::ALL.iter().any(|tool| tool.name() == own) || SHARED_TOOLS.contains(&own)
+    })
 }
 
 #[cfg(test)]
@@ -150,6 +152,7 @@ mod tests {
     #[test]
     fn only_known_deliverable_tools_are_recognized() {
         assert!(is_deliverable_tool("mcp__autonoe__set_status"));
+        assert!(is_deliverable_tool("mcp__autonoe__context_get"));
         for other in
             ["mcp__autonoe__", "mcp__autonoe__shell", "mcp__autonoe__list__x", "mcp__other__list", "list"]
         {

@@ -101,7 +101,11 @@ impl Hub {
     }
 
     /// Replaces the repository of a workspace by a new one.
-    fn write_repository(&self, workspace: &Workspace, revision: &ProjectRevision) -> io::Result<()> {
+    pub(crate) fn write_repository(
+        &self,
+        workspace: &Workspace,
+        revision: &ProjectRevision,
+    ) -> io::Result<()> {
         fs::create_dir_all(workspace.tree())?;
         remove(&workspace.git_dir())?;
         let shallow = self.shallow(&self.repository()).ok().flatten();
@@ -154,7 +158,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Moves a directory out of the way and removes as much of it as can be removed.
-fn clear(directory: &Path) -> io::Result<()> {
+pub(crate) fn clear(directory: &Path) -> io::Result<()> {
     if directory.symlink_metadata().is_ok() && remove(directory).is_err() {
         let aside = directory.with_extension(format!("{}.old", std::process::id()));
         fs::rename(directory, aside)?;

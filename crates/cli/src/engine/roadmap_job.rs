@@ -7,6 +7,7 @@ use std::sync::Arc;
 use autonoe_core::check::Check;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::sink::Sink;
+use autonoe_deliverables::SharedTools;
 use autonoe_harness::alerts::OnCritical;
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_harness::harness_record::HarnessRecord;
@@ -16,6 +17,7 @@ use autonoe_store::{Project, ProjectInstructions};
 use autonoe_verify::written_checks;
 use jiff::Timestamp;
 
+use super::fleet_tools::FleetTools;
 use crate::path_in_project::path_in_project;
 
 pub struct RoadmapJob {
@@ -28,6 +30,8 @@ pub struct RoadmapJob {
     pub growth: Option<NonZeroUsize>,
     /// `--max-duration` was given.
     pub has_time_limit: bool,
+    /// The project whose context is shared; `None` outside of a fleet.
+    pub fleet: Option<PathBuf>,
 }
 
 pub struct PreparedRoadmap {
@@ -48,6 +52,15 @@ impl RoadmapJob {
         let instructions = ProjectInstructions::new(project);
         instructions.check_all()?;
         Ok(PreparedRoadmap { job: self, written, instructions })
+    }
+
+    /// Tools with which agents reach the context of the fleet; `None` outside of one. `work_root` is the project as agents see it.
+    pub fn shared_tools(&self, work_root: &Path) -> Result<Option<Arc<dyn SharedTools>>, Fault> {
+        let open = |fleet: &PathBuf| {
+            let tools = FleetTools::open(fleet, &self.id, work_root)?;
+            Ok(Arc::new(tools) as Arc<dyn SharedTools>)
+        };
+        self.fleet.as_ref().map(open).transpose()
     }
 
     /// Backends that tasks ask for.

@@ -180,7 +180,12 @@ pub fn print_json(json: &str) {
 /// Prints to standard output and exits on failure: silently if the reader closed the pipe, but with an error code, since the output is
 /// incomplete.
 pub fn print_unchanged(text: &str) {
-    if let Err(error) = write(text) {
+    print_bytes(text.as_bytes());
+}
+
+/// Like [`print_unchanged`], for what is not text.
+pub fn print_bytes(bytes: &[u8]) {
+    if let Err(error) = write(bytes) {
         if error.kind() != io::ErrorKind::BrokenPipe {
             report_fault(&stdout_fault(&error), &Redactor::new(&[]));
         }
@@ -188,7 +193,7 @@ pub fn print_unchanged(text: &str) {
     }
 }
 
-fn write(text: &str) -> io::Result<()> {
+fn write(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    out.write_all(bytes).and_then(|()| out.flush())
 }

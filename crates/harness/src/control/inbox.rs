@@ -133,6 +133,23 @@ impl HarnessDirectory {
         Ok(free)
     }
 
+    /// Leaves an instruction in a file of this name. One of that name that is there, or that a session has read, is left as it is.
+    pub fn send_once(&self, name: &str, text: &str) -> Result<(), HarnessFileError> {
+        if text.len() as u64 > MAX_INSTRUCTION {
+            return Err(HarnessFileError::LongInstruction);
+        }
+        let inbox = self.inbox()?;
+        let processed = inbox.create_missing(Path::new(PROCESSED), Visibility::OwnerOnly);
+        let processed = processed.map_err(|error| self.not_written(INBOX, &error))?;
+        let read = processed.names(MAX_FILES).map_err(|error| self.not_written(INBOX, &error))?;
+        let was_read = read.iter().any(|file| file.to_string_lossy().ends_with(&format!("_{name}")));
+        if was_read || inbox.has(OsStr::new(name)) {
+            return Ok(());
+        }
+        let written = inbox.replace(OsStr::new(name), text.as_bytes(), Visibility::OwnerOnly);
+        written.map_err(|error| self.not_written(INBOX, &error))
+    }
+
     /// A session has read the instruction of this name: its file goes to `processed/`.
     pub fn settle(&self, name: &str, now: Timestamp) -> Result<(), HarnessFileError> {
         let new_name = format!("{}_{name}", compact_time(now));

@@ -45,6 +45,19 @@ pub struct StatusFile {
     pub stuck_state: StuckState,
     pub recovery_attempts: u32,
     pub alerts_issued: u32,
+    #[serde(default)]
+    pub tasks_total: u32,
+    #[serde(default)]
+    pub tasks_completed: u32,
+    /// Tasks that no attempt is left for.
+    #[serde(default)]
+    pub tasks_failed: u32,
+    /// Tasks whose checks have passed; known when the run ends.
+    #[serde(default)]
+    pub tasks_verified: u32,
+    /// Of the sessions that have ended; `None` if a price is unknown.
+    #[serde(default)]
+    pub cost_usd: Option<f64>,
     /// Why it failed, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

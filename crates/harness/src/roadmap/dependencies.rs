@@ -51,8 +51,8 @@ enum Visit {
     Finished,
 }
 
-/// Circles of two and more, each from its first task on. Each edge is followed once.
-fn cycles(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
+/// Circles of two and more, each from its first place on. For each place, `depends` has those that it waits for. Each edge is followed once.
+pub fn cycles(depends: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut visits = vec![Visit::New; depends.len()];
     let mut found = Vec::new();
     for root in 0..depends.len() {

@@ -9,16 +9,16 @@ const TAB: usize = 4;
 const FENCES: [char; 2] = ['`', '~'];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
+pub struct Line<'a> {
     /// Counted from 1.
-    pub(super) number: usize,
+    pub number: usize,
     /// Without the end of the line and the spaces before it.
-    pub(super) text: &'a str,
-    pub(super) kind: LineKind<'a>,
+    pub text: &'a str,
+    pub kind: LineKind<'a>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LineKind<'a> {
+pub enum LineKind<'a> {
     Blank,
     /// A part of a comment.
     Hidden,
@@ -44,17 +44,17 @@ pub(super) enum LineKind<'a> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BoxedItem<'a> {
+pub struct BoxedItem<'a> {
     /// `None` if the box is malformed.
-    pub(super) done: Option<bool>,
+    pub done: Option<bool>,
     /// Offset in the whole text of the character between the brackets.
-    pub(super) mark: usize,
-    pub(super) text: &'a str,
+    pub mark: usize,
+    pub text: &'a str,
 }
 
 impl<'a> BoxedItem<'a> {
     /// The id and the description of `**id**: description`.
-    pub(super) fn id_and_description(&self) -> Option<(&'a str, &'a str)> {
+    pub fn id_and_description(&self) -> Option<(&'a str, &'a str)> {
         let (id, rest) = self.text.strip_prefix("**")?.split_once("**")?;
         // Some write the colon in bold too.
         let (id, rest) = match id.strip_suffix(':') {
@@ -72,7 +72,7 @@ enum Context<'a> {
 }
 
 /// All lines, and what is never closed.
-pub(super) fn lines(text: &str) -> (Vec<Line<'_>>, Vec<(usize, RoadmapProblem)>) {
+pub fn lines(text: &str) -> (Vec<Line<'_>>, Vec<(usize, RoadmapProblem)>) {
     let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
     let (mut found, mut context, mut offset) = (Vec::new(), Context::Text, start);
     for (index, whole) in text[start..].split_inclusive('\n').enumerate() {

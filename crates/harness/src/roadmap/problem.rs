@@ -109,11 +109,12 @@ pub enum RoadmapProblem {
 }
 
 impl RoadmapProblem {
-    pub(super) fn at(self, line: usize) -> (usize, Self) {
+    pub(crate) fn at(self, line: usize) -> (usize, Self) {
         (line, self)
     }
 }
 
-fn did_you_mean<T: AsRef<str>>(meant: &Option<T>) -> String {
+/// The end of a message about a misspelled name.
+pub fn did_you_mean<T: AsRef<str>>(meant: &Option<T>) -> String {
     meant.as_ref().map(|meant| format!("; did you mean '{}'?", meant.as_ref())).unwrap_or_default()
 }

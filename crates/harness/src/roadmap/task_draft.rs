@@ -163,10 +163,10 @@ fn apply(
     match field.key {
         Key::Goal => task.goal = value.to_owned(),
         Key::Success => task.success_criteria = Some(value.to_owned()),
-        Key::Depends => task.depends = ids(value),
+        Key::Depends => task.depends = values::ids(value),
         Key::Timeout => task.timeout = values::time(value)?,
         Key::Cwd => task.cwd = values::directory(value)?,
-        Key::Cli => task.cli = backend_names(value, backends)?,
+        Key::Cli => task.cli = values::backends(value, backends)?,
         Key::Model => task.model = Some(value.trim_matches('`').to_owned()),
         Key::MaxRetries => task.max_retries = values::number("max_retries", value, 0)?,
         Key::MaxIterations => task.max_iterations = values::iterations("max_iterations", value)?,
@@ -176,36 +176,6 @@ fn apply(
         Key::Foreign(_) => field.key.accept(value)?,
     }
     Ok(())
-}
-
-/// `a, b`, or `none`.
-fn ids(value: &str) -> Vec<TaskId> {
-    let names =
-        value.split(',').map(|name| name.trim().trim_matches(['`', '*'])).filter(|name| !name.is_empty());
-    let mut found: Vec<TaskId> =
-        names.filter(|name| !name.eq_ignore_ascii_case("none")).map(TaskId::new).collect();
-    let mut seen = std::collections::HashSet::new();
-    found.retain(|id| seen.insert(id.clone()));
-    found
-}
-
-/// `codex, gemini`; `auto` leaves it to the run.
-fn backend_names(value: &str, backends: &[&str]) -> Result<Vec<String>, RoadmapProblem> {
-    let mut found = Vec::new();
-    for name in value.split(',').map(|name| name.trim().trim_matches('`').to_lowercase()) {
-        if name == "auto" {
-            continue;
-        }
-        if !backends.contains(&name.as_str()) {
-            let known = match values::meant(&name, backends.iter().copied()) {
-                Some(meant) => format!("{}; did you mean '{meant}'?", backends.join(", ")),
-                None => backends.join(", "),
-            };
-            return Err(RoadmapProblem::UnknownBackend { name: values::quoted(&name), known });
-        }
-        found.push(name);
-    }
-    Ok(found)
 }
 
 fn add_checks(task: &mut Task, field: &Field<'_>, problems: &mut Problems) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use autonoe_core::nearest::nearest;
 
+use super::TaskId;
 use super::problem::RoadmapProblem;
 
 /// The longest time that a task may be given.
@@ -17,7 +18,7 @@ const MOST: u32 = 1_000_000;
 const QUOTED: usize = 80;
 
 /// A wrong value as a message quotes it.
-pub(super) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
@@ -25,12 +26,12 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// The name that was most likely meant. Names are short, and comparing takes time.
-pub(super) fn meant<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn meant<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if given.len() <= QUOTED { nearest(given, names) } else { None }
 }
 
 /// `30min`, `30 minutes`, `1h`, `90s`, `1h 30m`; a bare number is minutes, as roadmaps have always counted.
-pub(super) fn time(text: &str) -> Result<Duration, RoadmapProblem> {
+pub fn time(text: &str) -> Result<Duration, RoadmapProblem> {
     let wrong = || RoadmapProblem::Time(quoted(text));
     let mut seconds: u64 = 0;
     let mut rest = text.trim();
@@ -57,14 +58,14 @@ pub(super) fn time(text: &str) -> Result<Duration, RoadmapProblem> {
 }
 
 /// A number from `least` on.
-pub(super) fn number(key: &'static str, text: &str, least: u32) -> Result<u32, RoadmapProblem> {
+pub fn number(key: &'static str, text: &str, least: u32) -> Result<u32, RoadmapProblem> {
     let expected = if least == 0 { "a number" } else { "a number of at least 1" };
     let wrong = || RoadmapProblem::Value { key, value: quoted(text), expected };
     text.trim().parse().ok().filter(|number| (least..=MOST).contains(number)).ok_or_else(wrong)
 }
 
 /// A number, or `unlimited`.
-pub(super) fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, RoadmapProblem> {
+pub fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, RoadmapProblem> {
     let expected = "a number of at least 1, or `unlimited`";
     if text.trim().eq_ignore_ascii_case("unlimited") {
         return Ok(None);
@@ -74,7 +75,7 @@ pub(super) fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, R
 }
 
 /// A path below the project, as it is written.
-pub(super) fn directory(text: &str) -> Result<PathBuf, RoadmapProblem> {
+pub fn directory(text: &str) -> Result<PathBuf, RoadmapProblem> {
     let text = text.trim().trim_matches('`');
     let leads_out = |part: Component<'_>| match part {
         Component::Normal(_) | Component::CurDir => false,
@@ -87,7 +88,7 @@ pub(super) fn directory(text: &str) -> Result<PathBuf, RoadmapProblem> {
 }
 
 /// `#12` or `12`.
-pub(super) fn issue(text: &str) -> Result<u64, RoadmapProblem> {
+pub fn issue(text: &str) -> Result<u64, RoadmapProblem> {
     let number = text.trim().trim_start_matches('#').parse().ok().filter(|number| *number > 0);
     number.ok_or_else(|| RoadmapProblem::Value {
         key: "issue",
@@ -96,8 +97,38 @@ pub(super) fn issue(text: &str) -> Result<u64, RoadmapProblem> {
     })
 }
 
+/// `a, b`, or `none`.
+pub fn ids(value: &str) -> Vec<TaskId> {
+    let names =
+        value.split(',').map(|name| name.trim().trim_matches(['`', '*'])).filter(|name| !name.is_empty());
+    let mut found: Vec<TaskId> =
+        names.filter(|name| !name.eq_ignore_ascii_case("none")).map(TaskId::new).collect();
+    let mut seen = std::collections::HashSet::new();
+    found.retain(|id| seen.insert(id.clone()));
+    found
+}
+
+/// `codex, gemini`; `auto` leaves it to the run.
+pub fn backends(value: &str, known: &[&str]) -> Result<Vec<String>, RoadmapProblem> {
+    let mut found = Vec::new();
+    for name in value.split(',').map(|name| name.trim().trim_matches('`').to_lowercase()) {
+        if name == "auto" {
+            continue;
+        }
+        if !known.contains(&name.as_str()) {
+            let known = match meant(&name, known.iter().copied()) {
+                Some(meant) => format!("{}; did you mean '{meant}'?", known.join(", ")),
+                None => known.join(", "),
+            };
+            return Err(RoadmapProblem::UnknownBackend { name: quoted(&name), known });
+        }
+        found.push(name);
+    }
+    Ok(found)
+}
+
 /// Whether this may be the id of a task and the end of the name of its branch.
-pub(super) fn is_id(text: &str) -> bool {
+pub fn is_id(text: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     text.len() <= 64
         && text.chars().all(is_plain)

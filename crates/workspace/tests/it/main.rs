@@ -5,6 +5,7 @@
 mod checked_part;
 mod fetch;
 mod fixture;
+mod fleet_clone;
 mod killed_landing;
 mod landing;
 mod preparation;

@@ -1,11 +1,13 @@
 //! `autonoe harness run`
 
+use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
+use autonoe_fleet::BEGIN;
 use autonoe_harness::alerts::OnCritical;
 use autonoe_workspace::{LandWhen, OwnEditedFile, SiteOptions};
 use clap::Args;
@@ -16,6 +18,7 @@ use crate::arguments::{CommonArgs, WorkArgs};
 use crate::backend_name::BackendWithModel;
 use crate::commands::run::LandChoice;
 use crate::completion_candidates;
+use crate::detach::leave_terminal;
 use crate::engine::{RoadmapJob, RunJob, RunRequest, drive};
 use crate::environment::Environment;
 use crate::present;
@@ -43,6 +46,10 @@ pub struct HarnessRunArgs {
     #[arg(long, value_name = "N", value_parser = further_tasks)]
     growth: Option<NonZeroUsize>,
 
+    /// Set for the harnesses of a fleet: the project whose context they share
+    #[arg(long, value_name = "DIR", hide = true)]
+    in_fleet: Option<PathBuf>,
+
     #[command(flatten)]
     common: CommonArgs,
 
@@ -59,6 +66,10 @@ pub struct HarnessRunArgs {
 }
 
 pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, Fault> {
+    if args.in_fleet.is_some() && !may_begin() {
+        // The supervisor was killed before it had this process on record, so nobody would know of it.
+        return Ok(exit::DONE);
+    }
     let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
     if args.dry_run {
         present::print(&dry_run::as_text(&roadmap, args.growth));
@@ -69,7 +80,15 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
     let file = Arc::new(file);
     let own_edits = Some(OwnEditedFile(Arc::clone(&file) as _));
     let has_time_limit = args.common.max_duration.is_some();
-    let job = Box::new(RoadmapJob { file, roadmap, id, on_critical, growth: args.growth, has_time_limit });
+    let job = Box::new(RoadmapJob {
+        file,
+        roadmap,
+        id,
+        on_critical,
+        growth: args.growth,
+        has_time_limit,
+        fleet: args.in_fleet.clone(),
+    });
     let site = || SiteOptions {
         when: args.land.map(LandWhen::from).unwrap_or_default(),
         own_edits,
@@ -78,6 +97,14 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
     let job = RunJob::Roadmap { job, verifier: args.verifier.as_ref() };
     let request = RunRequest::new(job, &args.common).working(&args.work, site);
     drive(request, environment)
+}
+
+/// Waits until the supervisor of the fleet has this process on record.
+fn may_begin() -> bool {
+    leave_terminal();
+    let mut line = String::new();
+    std::io::stdin().lock().take(BEGIN.len() as u64).read_to_string(&mut line).is_ok()
+        && line.as_bytes() == BEGIN
 }
 
 /// `ROADMAP.md` is `roadmap`.

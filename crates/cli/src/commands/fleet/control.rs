@@ -1,0 +1,260 @@
+//! `autonoe fleet send`, `pause`, `resume`, `stop` and `kill`. They act on the harnesses themselves, so they work without a supervisor too.
+
+use std::time::Duration;
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::outcome::exit;
+use autonoe_fleet::{HarnessRow, Request};
+use autonoe_harness::control::{HarnessStop, Priority};
+use autonoe_harness::handle::KILL_TIMEOUT;
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::{KnownFleet, directory_of, fault, running};
+use crate::environment::Environment;
+use crate::present;
+use crate::project_args::ProjectArgs;
+
+/// Send an instruction to the next session of a harness
+#[derive(Debug, Args)]
+pub struct FleetSendArgs {
+    /// Id of the harness
+    #[arg(value_name = "ID")]
+    id: String,
+
+    /// The instruction
+    #[arg(required = true, value_name = "MESSAGE")]
+    message: Vec<String>,
+
+    /// Put it before others that wait
+    #[arg(long)]
+    urgent: bool,
+
+    #[command(flatten)]
+    common: FleetControlArgs,
+}
+
+/// Let no new session start
+///
+/// Without an id the whole fleet pauses: sessions in progress continue to their ends, and nothing new starts.
+#[derive(Debug, Args)]
+pub struct FleetPauseArgs {
+    /// Ids of harnesses [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    #[command(flatten)]
+    common: FleetControlArgs,
+}
+
+/// Continue what is paused
+#[derive(Debug, Args)]
+pub struct FleetResumeArgs {
+    /// Ids of harnesses [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    #[command(flatten)]
+    common: FleetControlArgs,
+}
+
+/// End harnesses after their current sessions
+///
+/// Without an id the whole fleet ends. Their commits come home to their branches.
+#[derive(Debug, Args)]
+pub struct FleetStopArgs {
+    /// Ids of harnesses [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    /// Do not wait for the sessions
+    #[arg(long)]
+    now: bool,
+
+    #[command(flatten)]
+    common: FleetControlArgs,
+}
+
+/// End the processes of harnesses now
+///
+/// They get SIGTERM, and SIGKILL if they have not ended after 30 s. What they have committed is kept.
+#[derive(Debug, Args)]
+pub struct FleetKillArgs {
+    /// Ids of harnesses [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+
+    /// Seconds until SIGKILL
+    #[arg(long, value_name = "SECONDS", default_value_t = KILL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(0..=3600))]
+    timeout: u64,
+
+    #[command(flatten)]
+    common: FleetControlArgs,
+}
+
+/// Options of commands that control a fleet
+#[derive(Debug, Args)]
+pub struct FleetControlArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn cmd_send(args: &FleetSendArgs, environment: &Environment) -> Result<u8, Fault> {
+    let fleet = KnownFleet::open(&args.common.project, environment)?;
+    let chosen = fleet.chosen(std::slice::from_ref(&args.id))?;
+    let text = args.message.join(" ");
+    let priority = if args.urgent { Priority::Urgent } else { Priority::Normal };
+    let mut done = Done::new(&args.common);
+    for harness in chosen {
+        let directory = needs_directory(harness)?;
+        let name =
+            directory.send(&text, priority, Timestamp::now()).map_err(|error| wrong("message", error))?;
+        done.add(harness, "sent", &format!("{}: the next session gets it ({name}).", harness.id));
+    }
+    done.print();
+    Ok(exit::DONE)
+}
+
+pub fn cmd_pause(args: &FleetPauseArgs, environment: &Environment) -> Result<u8, Fault> {
+    let fleet = KnownFleet::open(&args.common.project, environment)?;
+    let chosen = fleet.chosen(&args.ids)?;
+    needs_unfinished(&fleet)?;
+    if args.ids.is_empty() {
+        fleet.state.request(Some(Request::Pause)).map_err(|error| fault("fleet_state", error))?;
+    }
+    let mut done = Done::new(&args.common);
+    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
+        if let Some(directory) = directory_of(harness) {
+            directory.request_pause().map_err(|error| fault("harness_files", error))?;
+            done.add(harness, "paused", &format!("{} pauses after its session.", harness.id));
+        } else {
+            done.add(harness, "pending", &format!("{} has not started.", harness.id));
+        }
+    }
+    done.print();
+    Ok(exit::DONE)
+}
+
+pub fn cmd_resume(args: &FleetResumeArgs, environment: &Environment) -> Result<u8, Fault> {
+    let fleet = KnownFleet::open(&args.common.project, environment)?;
+    let chosen = fleet.chosen(&args.ids)?;
+    needs_unfinished(&fleet)?;
+    if args.ids.is_empty() && fleet.row.request == Some(Request::Pause) {
+        fleet.state.request(None).map_err(|error| fault("fleet_state", error))?;
+    }
+    let mut done = Done::new(&args.common);
+    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
+        if let Some(directory) = directory_of(harness).filter(|directory| directory.is_paused()) {
+            directory.resume().map_err(|error| fault("harness_files", error))?;
+            done.add(harness, "resumed", &format!("{} continues.", harness.id));
+        }
+    }
+    done.print();
+    Ok(exit::DONE)
+}
+
+pub fn cmd_stop(args: &FleetStopArgs, environment: &Environment) -> Result<u8, Fault> {
+    let fleet = KnownFleet::open(&args.common.project, environment)?;
+    let chosen = fleet.chosen(&args.ids)?;
+    needs_unfinished(&fleet)?;
+    let mut done = Done::new(&args.common);
+    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
+        fleet.state.request_of(&harness.id, Request::Stop).map_err(|error| fault("fleet_state", error))?;
+        match running(harness) {
+            Some(handle) => {
+                let (stop, when) = match args.now {
+                    true => (HarnessStop::Now, "now"),
+                    false => (HarnessStop::AfterSession, "after its session"),
+                };
+                handle.directory().request_stop(stop).map_err(|error| fault("harness_files", error))?;
+                done.add(harness, "stopping", &format!("{} ends {when}.", harness.id));
+            }
+            None => done.add(harness, "stopped", &format!("{} will not start.", harness.id)),
+        }
+    }
+    done.print();
+    Ok(exit::DONE)
+}
+
+pub fn cmd_kill(args: &FleetKillArgs, environment: &Environment) -> Result<u8, Fault> {
+    let fleet = KnownFleet::open(&args.common.project, environment)?;
+    let chosen = fleet.chosen(&args.ids)?;
+    needs_unfinished(&fleet)?;
+    let mut done = Done::new(&args.common);
+    let mut is_alive = false;
+    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
+        // Before the process ends, so that the supervisor does not start it again.
+        fleet.state.request_of(&harness.id, Request::Kill).map_err(|error| fault("fleet_state", error))?;
+        match running(harness) {
+            Some(mut handle) => {
+                let has_ended = handle.force_kill(Duration::from_secs(args.timeout));
+                is_alive |= !has_ended;
+                let (state, what) =
+                    if has_ended { ("killed", "has ended") } else { ("running", "has not ended") };
+                done.add(harness, state, &format!("{} (process {}) {what}.", harness.id, handle.pid));
+            }
+            None => done.add(harness, "stopped", &format!("{} will not start.", harness.id)),
+        }
+    }
+    done.print();
+    Ok(if is_alive { exit::ERROR } else { exit::DONE })
+}
+
+fn needs_unfinished(fleet: &KnownFleet) -> Result<(), Fault> {
+    if fleet.row.result.is_none() {
+        return Ok(());
+    }
+    let message = format!("The fleet {} has ended.", fleet.row.plan.name);
+    Err(Fault::permanent(FaultLayer::Config, "fleet_ended", message)
+        .hint("`autonoe fleet status` shows how."))
+}
+
+fn needs_directory(harness: &HarnessRow) -> Result<autonoe_harness::control::HarnessDirectory, Fault> {
+    let unstarted = || {
+        let message = format!("The harness {} has not started.", harness.id);
+        Fault::permanent(FaultLayer::Config, "harness_pending", message)
+            .hint("`autonoe fleet status` shows what it waits for.")
+    };
+    match &harness.result {
+        Some(_) => {
+            let message = format!("The harness {} is over.", harness.id);
+            Err(Fault::permanent(FaultLayer::Config, "harness_over", message))
+        }
+        None => directory_of(harness).ok_or_else(unstarted),
+    }
+}
+
+fn wrong(code: &str, error: impl std::fmt::Display) -> Fault {
+    Fault::permanent(FaultLayer::Config, code, error.to_string())
+}
+
+/// What was done to each harness, for people or as JSON.
+struct Done {
+    is_json: bool,
+    sentences: Vec<String>,
+    entries: Vec<Value>,
+}
+
+impl Done {
+    fn new(args: &FleetControlArgs) -> Self {
+        Self { is_json: args.json, sentences: Vec::new(), entries: Vec::new() }
+    }
+
+    fn add(&mut self, harness: &HarnessRow, state: &str, sentence: &str) {
+        self.sentences.push(sentence.to_owned());
+        self.entries.push(json!({ "id": harness.id, "state": state, "message": sentence }));
+    }
+
+    fn print(self) {
+        match (self.is_json, self.sentences.is_empty()) {
+            (true, _) => present::print_json(&format!("{:#}\n", json!({ "harnesses": self.entries }))),
+            (false, true) => present::print("There was nothing to do.\n"),
+            (false, false) => present::print(&format!("{}\n", self.sentences.join("\n"))),
+        }
+    }
+}

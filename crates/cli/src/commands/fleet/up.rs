@@ -1,0 +1,279 @@
+//! `autonoe fleet up`
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::outcome::exit;
+use autonoe_files::{ReadError, read_bytes_beneath, to_text};
+use autonoe_fleet::{
+    CoordinationStrategy, FleetEvent, FleetFile, FleetOutcome, Supervisor, SupervisorError, WakeUp,
+};
+use autonoe_harness::handle::HarnessStatus;
+use autonoe_harness::task_plan::RoadmapFile;
+use autonoe_store::Project;
+use clap::{Args, CommandFactory, FromArgMatches, ValueEnum};
+use clap_complete::engine::ArgValueCandidates;
+use serde_json::json;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::task_fleet::TaskFleet;
+use crate::backend_name::{self, BackendWithModel};
+use crate::completion_candidates;
+use crate::engine::name_in_project;
+use crate::environment::Environment;
+use crate::fleet_clones::{FleetClones, arguments};
+use crate::open_hub::open_hub_with;
+use crate::options::Cli;
+use crate::present;
+use crate::project_args::ProjectArgs;
+use crate::system::runtime;
+
+/// Largest size of a fleet file, in bytes; the parser says what is wrong with a larger one.
+const MAX_FLEET_FILE: u64 = 2 * 1024 * 1024;
+
+/// Start the harnesses of a fleet file, or continue them
+///
+/// Runs until all of them have ended. If this process is killed, the harnesses continue, and the same command finds them again. Their commits come to
+/// branches autonoe/FLEET/ID of your repository; your checkout is not touched.
+#[derive(Debug, Args)]
+pub struct FleetUpArgs {
+    /// The fleet file; or, with --strategy, a task: a sentence, or a roadmap in the project [default: FLEET.md]
+    #[arg(value_name = "FLEET.md|TASK")]
+    target: Option<String>,
+
+    /// Give one task to several agents
+    #[arg(long, value_name = "STRATEGY", requires = "backends", requires = "target")]
+    strategy: Option<StrategyChoice>,
+
+    /// The agents: NAME or NAME:MODEL, comma-separated
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "strategy", add = ArgValueCandidates::new(completion_candidates::agents))]
+    backends: Vec<BackendWithModel>,
+
+    /// A command that decides whether the task is done (repeatable)
+    #[arg(long, value_name = "COMMAND", requires = "strategy")]
+    check: Vec<String>,
+
+    /// Print one JSON event per line; the last one is the result
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    project: ProjectArgs,
+
+    /// Options of `autonoe harness run` for every harness, such as -- --max-cost 5
+    #[arg(last = true, value_name = "OPTIONS")]
+    options: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum StrategyChoice {
+    Parallel,
+    Pipeline,
+    Race,
+    Voting,
+}
+
+impl From<StrategyChoice> for CoordinationStrategy {
+    fn from(choice: StrategyChoice) -> Self {
+        match choice {
+            StrategyChoice::Parallel => Self::Parallel,
+            StrategyChoice::Pipeline => Self::Pipeline,
+            StrategyChoice::Race => Self::Race,
+            StrategyChoice::Voting => Self::Voting,
+        }
+    }
+}
+
+pub fn cmd_up(args: &FleetUpArgs, environment: &Environment) -> Result<u8, Fault> {
+    let project = environment.project(&args.project)?;
+    let backends = known_backends(environment)?;
+    let backends: Vec<&str> = backends.iter().map(String::as_str).collect();
+    let plan = match args.strategy {
+        Some(strategy) => TaskFleet {
+            strategy: strategy.into(),
+            backends: &args.backends,
+            task: args.target.as_deref().unwrap_or_default(),
+            checks: &args.check,
+        }
+        .plan(&project, &backends)?,
+        None => read_plan(&project, args.target.as_deref().unwrap_or("FLEET.md"), &backends)?,
+    };
+    let checked_tasks = checked_tasks(&project, &plan, &backends)?;
+    let no_sandbox = check_options(&plan, &project, &args.options)?;
+
+    let runtime = runtime()?;
+    let wake_up = Arc::new(WakeUp::new().map_err(|error| {
+        Fault::permanent(FaultLayer::System, "pipe", format!("No pipe can be opened: {error}."))
+    })?);
+    watch_signals(&runtime, &wake_up)?;
+    let hub = runtime.block_on(open_hub_with(&project, environment, no_sandbox))?;
+    let own_executable = environment.own_executable()?;
+    let clones = FleetClones {
+        project: &project,
+        environment,
+        hub,
+        runtime: &runtime,
+        own_executable,
+        options: &args.options,
+    };
+    let show = |event: &FleetEvent| show(event, args.json);
+    let supervisor = Supervisor::open(project.root(), &plan, &checked_tasks, &clones, &wake_up, &show);
+    let supervisor = supervisor.map_err(supervisor_fault)?;
+    clones.remove_earlier(supervisor.number())?;
+    let (outcome, _) = supervisor.run().map_err(supervisor_fault)?;
+    Ok(match outcome {
+        FleetOutcome::Succeeded => exit::DONE,
+        FleetOutcome::Failed => exit::BLOCKED,
+        FleetOutcome::Interrupted => exit::INTERRUPTED,
+        FleetOutcome::TimedOut => exit::LIMIT,
+    })
+}
+
+/// Names that `cli` of a harness may have.
+fn known_backends(environment: &Environment) -> Result<Vec<String>, Fault> {
+    let built_in = backend_name::ALL.iter().map(|backend| backend.name().to_owned());
+    Ok(built_in.chain(environment.user_config()?.agents.into_keys()).collect())
+}
+
+fn read_plan(project: &Project, file: &str, backends: &[&str]) -> Result<FleetFile, Fault> {
+    let wrong = |message: String| Fault::permanent(FaultLayer::Config, "fleet", message);
+    let path = Path::new(file);
+    if path.symlink_metadata().is_err()
+        && !path.is_absolute()
+        && project.root().join(path).symlink_metadata().is_err()
+    {
+        return Err(wrong(format!("{file} does not exist.")).hint("docs/fleet.md describes the file."));
+    }
+    // As every other file of a project, it may be named from the project or from here.
+    let typed = if path.symlink_metadata().is_ok() { path.to_owned() } else { project.root().join(path) };
+    let name = name_in_project(project, &typed)?;
+    let text = read_bytes_beneath(project.root(), &name, MAX_FLEET_FILE).and_then(to_text);
+    let text = text.map_err(|error: ReadError| {
+        wrong(format!("{} cannot be read: {error}.", name.display())).hint(error.advice())
+    })?;
+    FleetFile::parse(&text, backends).map_err(|error| {
+        let count = match error.problems.len() {
+            1 => "a problem".to_owned(),
+            several => format!("{several} problems"),
+        };
+        wrong(format!("{} has {count}:\n{error}", name.display())).hint("docs/fleet.md describes the file.")
+    })
+}
+
+/// Reads every roadmap, and counts its tasks that checks decide about.
+fn checked_tasks(project: &Project, plan: &FleetFile, backends: &[&str]) -> Result<Vec<u32>, Fault> {
+    let mut counts = Vec::new();
+    for harness in &plan.harnesses {
+        let name: PathBuf = harness.roadmap.components().collect();
+        let (_, roadmap) = RoadmapFile::open(project.root(), &name, backends)?;
+        let checked = roadmap.tasks.iter().filter(|task| !task.done && !task.checks.is_empty()).count();
+        if checked == 0 && plan.settings.coordination.is_contest() {
+            let message = format!(
+                "The checks decide in a {}, and {} has none.",
+                plan.settings.coordination.name(),
+                harness.roadmap.display()
+            );
+            return Err(Fault::permanent(FaultLayer::Config, "no_checks", message)
+                .hint("Add `- check:` to its tasks, or --check COMMAND to the command."));
+        }
+        counts.push(u32::try_from(checked).unwrap_or(u32::MAX));
+    }
+    Ok(counts)
+}
+
+/// Parses the command of every harness before any of them starts. Returns whether they run without the sandbox.
+fn check_options(plan: &FleetFile, project: &Project, options: &[String]) -> Result<bool, Fault> {
+    for harness in &plan.harnesses {
+        let command = arguments(harness, project.root(), project.root(), options);
+        let parsed = Cli::command()
+            .try_get_matches_from(std::iter::once("autonoe".into()).chain(command))
+            .and_then(|matches| Cli::from_arg_matches(&matches));
+        if let Err(error) = parsed {
+            let text = error.to_string();
+            let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+            let message = format!("The options for {} are wrong: {why}.", harness.id);
+            return Err(Fault::permanent(FaultLayer::Config, "options", message)
+                .hint("`autonoe harness run --help` lists them."));
+        }
+    }
+    let refused = ["--detach", "--dry-run", "--id", "--project-dir", "-p"];
+    if let Some(option) = options.iter().find(|option| refused.contains(&option.as_str())) {
+        let message = format!("{option} cannot be given to the harnesses of a fleet.");
+        return Err(Fault::permanent(FaultLayer::Config, "options", message));
+    }
+    Ok(options.iter().any(|option| option == "--no-sandbox"))
+}
+
+/// The first signal stops the fleet, the second kills its harnesses. SIGHUP ends only this process: the harnesses continue.
+fn watch_signals(runtime: &tokio::runtime::Runtime, wake_up: &Arc<WakeUp>) -> Result<(), Fault> {
+    let _entered = runtime.enter();
+    let wrong = |error: std::io::Error| {
+        Fault::permanent(FaultLayer::System, "signals", format!("Signals cannot be watched: {error}."))
+    };
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        let mut signals = signal(kind).map_err(wrong)?;
+        let wake_up = Arc::clone(wake_up);
+        runtime.spawn(async move {
+            while signals.recv().await.is_some() {
+                wake_up.request_stop();
+            }
+        });
+    }
+    Ok(())
+}
+
+fn show(event: &FleetEvent, is_json: bool) {
+    if is_json {
+        present::print_json(&format!("{}\n", json!(event)));
+        return;
+    }
+    let line = match event {
+        FleetEvent::FleetStarted { fleet, strategy, harnesses, is_continued } => {
+            let verb = if *is_continued { "Continuing" } else { "Starting" };
+            format!(
+                "{verb} the fleet {fleet}: {harnesses} harness(es), {strategy}. `autonoe fleet status --watch` shows it."
+            )
+        }
+        FleetEvent::HarnessStarted { id, pid, attempt: 1 } => format!("{id} has started (process {pid})."),
+        FleetEvent::HarnessStarted { id, pid, attempt } => {
+            format!("{id} has started again (process {pid}, attempt {attempt}).")
+        }
+        FleetEvent::HarnessAdopted { id, pid } => format!("{id} is still at work (process {pid})."),
+        FleetEvent::HarnessStopping { id, why } => format!("{id} is stopped: {why}."),
+        FleetEvent::HarnessEnded { id, status, error, home } => {
+            let tag = if *status == HarnessStatus::Completed { "[PASS]" } else { "[BLOCKED]" };
+            let error = error
+                .as_deref()
+                .map(|error| format!(": {}", error.trim_end_matches('.')))
+                .unwrap_or_default();
+            let branch = home.as_ref().map(|home| format!("; its commits are on branch {}", home.branch));
+            format!("{tag} {id} has ended as {}{error}{}.", status.name(), branch.unwrap_or_default())
+        }
+        FleetEvent::Warning { message } => {
+            present::warn(message);
+            return;
+        }
+        FleetEvent::FleetEnded { result, merged, .. } => {
+            let merged = merged.as_ref().map(|merged| {
+                format!(
+                    " Their commits are merged on branch {}; no check has seen them together.",
+                    merged.branch
+                )
+            });
+            format!("{}{}", result.summary, merged.unwrap_or_default())
+        }
+    };
+    present::print(&format!("{line}\n"));
+}
+
+fn supervisor_fault(error: SupervisorError) -> Fault {
+    match &error {
+        SupervisorError::Lock(_) => Fault::permanent(FaultLayer::Config, "fleet_locked", error.to_string())
+            .hint("`autonoe fleet status` shows it, `autonoe fleet stop` ends it."),
+        SupervisorError::State(_) => Fault::permanent(FaultLayer::Config, "fleet_state", error.to_string()),
+        SupervisorError::Context(_) | SupervisorError::Host(_) => {
+            Fault::permanent(FaultLayer::System, "fleet", error.to_string())
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Gives a fleet what it needs of this program: clones of the project, the command of a harness, and branches.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath, remove_tree};
+use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, SubHarness};
+use autonoe_harness::control::HarnessDirectory;
+use autonoe_store::Project;
+use autonoe_workspace::{BroughtHome, Hub};
+use tokio::runtime::Runtime;
+
+use crate::environment::Environment;
+
+/// Name of a harness's roadmap among its control files.
+const ROADMAP: &str = "ROADMAP.md";
+
+/// Files of `.autonoe/` that hold for every harness, committed or not.
+const SETTINGS: [&str; 2] = ["agent.json", "checks.json"];
+
+pub struct FleetClones<'a> {
+    pub project: &'a Project,
+    pub environment: &'a Environment,
+    pub hub: Hub,
+    pub runtime: &'a Runtime,
+    pub own_executable: PathBuf,
+    /// Options of `autonoe harness run` for every harness.
+    pub options: &'a [String],
+}
+
+impl FleetClones<'_> {
+    /// Arguments of the command of a harness that works in `working_dir`.
+    pub fn arguments(&self, harness: &SubHarness, working_dir: &Path) -> Vec<OsString> {
+        arguments(harness, working_dir, self.project.root(), self.options)
+    }
+
+    /// Removes the clones of earlier fleets, whose commits have come home, and the workspaces of their agents. Their journals stay, with what
+    /// they cost.
+    pub fn remove_earlier(&self, number: u32) -> Result<(), Fault> {
+        for earlier in 1..number {
+            let prefix = format!("fleet-{earlier}-");
+            let clones = self.hub.clone_directory(&prefix).display().to_string();
+            for (journal, root) in Project::all_journals(&self.environment.state_home) {
+                if let Some(state) = journal.parent().filter(|_| root.starts_with(&clones)) {
+                    // Ignored: what is left does no harm.
+                    let _ = remove_tree(&state.join("hub"));
+                }
+            }
+            self.hub.remove_clones(&prefix)?;
+        }
+        Ok(())
+    }
+
+    fn make(&self, fleet: &FleetRow, harness: &SubHarness, builds_on: &[String]) -> Result<PathBuf, Fault> {
+        let (name, branch) = (clone_name(fleet, &harness.id), branch_of(fleet, &harness.id));
+        let root = self.runtime.block_on(self.hub.fleet_clone(&name, &branch, builds_on))?;
+        let working_dir = root.join(&harness.working_dir);
+        if !working_dir.is_dir() {
+            let message =
+                format!("The directory {} is not in your last commit.", harness.working_dir.display());
+            return Err(Fault::permanent(FaultLayer::Config, "working_dir", message));
+        }
+        // Free of links, as the project is.
+        let working_dir =
+            working_dir.canonicalize().map_err(|error| unusable(&working_dir, &error.to_string()))?;
+        self.copy_settings(&working_dir)?;
+        let directory = HarnessDirectory::create(&working_dir, &harness.id)
+            .map_err(|error| unusable(&working_dir, &error.to_string()))?;
+        let roadmap = directory.path().join(ROADMAP);
+        if roadmap.symlink_metadata().is_err() {
+            let text = read_bytes_beneath(self.project.root(), &harness.roadmap, DOCUMENT_LIMIT)
+                .map_err(|error| unusable(&harness.roadmap, &error.to_string()))?;
+            write(directory.path(), ROADMAP, &text)?;
+        }
+        Ok(working_dir)
+    }
+
+    /// The project's settings as the user has them now, and what the user has approved of them.
+    fn copy_settings(&self, working_dir: &Path) -> Result<(), Fault> {
+        let instructions = fs::read_dir(self.project.autonoe_dir()).into_iter().flatten().flatten();
+        let instructions = instructions
+            .map(|entry| entry.file_name())
+            .filter(|name| Path::new(name).extension().is_some_and(|end| end == "md"));
+        for name in SETTINGS.into_iter().map(OsString::from).chain(instructions) {
+            let path = Path::new(".autonoe").join(&name);
+            if let Ok(content) = read_bytes_beneath(self.project.root(), &path, DOCUMENT_LIMIT) {
+                let directory = UntrustedDir::open(working_dir)
+                    .and_then(|root| root.create_missing(Path::new(".autonoe"), Visibility::Everyone))
+                    .and_then(|directory| directory.replace(&name, &content, Visibility::Everyone));
+                directory.map_err(|error| unusable(&working_dir.join(path), &error.to_string()))?;
+            }
+        }
+        let clone = Project::open(working_dir, &self.environment.state_home)?;
+        if self.project.trust_file().is_file() {
+            let copied = fs::create_dir_all(clone.state_dir())
+                .and_then(|()| fs::copy(self.project.trust_file(), clone.trust_file()));
+            copied.map_err(|error| unusable(&clone.trust_file(), &error.to_string()))?;
+        }
+        Ok(())
+    }
+}
+
+impl FleetHost for FleetClones<'_> {
+    fn prepare(
+        &self,
+        fleet: &FleetRow,
+        harness: &SubHarness,
+        builds_on: &[String],
+    ) -> Result<PathBuf, String> {
+        self.make(fleet, harness, builds_on).map_err(|fault| fault.message)
+    }
+
+    fn command(&self, _: &FleetRow, harness: &SubHarness, working_dir: &Path) -> Command {
+        let mut command = Command::new(&self.own_executable);
+        command.args(self.arguments(harness, working_dir)).current_dir(working_dir);
+        command
+    }
+
+    fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> Result<Option<HomeBranch>, String> {
+        let brought = self.runtime.block_on(self.hub.bring_home(&clone_name(fleet, &harness.id)));
+        Ok(brought.map_err(|fault| fault.message)?.map(home))
+    }
+
+    fn merge_all(&self, fleet: &FleetRow, branches: &[HomeBranch]) -> Result<HomeBranch, String> {
+        if let [one] = branches {
+            return Ok(one.clone());
+        }
+        let name = format!("fleet-{}+merged", fleet.number);
+        let branch = format!("autonoe/{}-merged", fleet.plan.name);
+        let commits: Vec<String> = branches.iter().map(|branch| branch.commit.clone()).collect();
+        let merged = self.runtime.block_on(async {
+            self.hub.fleet_clone(&name, &branch, &commits).await?;
+            self.hub.bring_home(&name).await
+        });
+        let merged = merged.map_err(|fault| format!("The branches are not merged: {}", fault.message))?;
+        merged.map(home).ok_or_else(|| "The branches are not merged: they have nothing to merge.".to_owned())
+    }
+}
+
+/// Arguments of `autonoe harness run` for one harness.
+pub fn arguments(
+    harness: &SubHarness,
+    working_dir: &Path,
+    project: &Path,
+    options: &[String],
+) -> Vec<OsString> {
+    let roadmap = working_dir.join(".harness").join(&harness.id).join(ROADMAP);
+    let mut arguments: Vec<OsString> = vec!["harness".into(), "run".into(), roadmap.into()];
+    arguments.extend(["--project-dir".into(), working_dir.into(), "--id".into(), harness.id.clone().into()]);
+    arguments.extend(["--in-fleet".into(), project.into()]);
+    if let Some((first, others)) = harness.cli.split_first() {
+        arguments.extend(["--backend".into(), first.into()]);
+        arguments.extend(others.iter().flat_map(|other| ["--fallback".into(), other.into()]));
+    }
+    if let Some(model) = &harness.model {
+        arguments.extend(["--model".into(), model.into()]);
+    }
+    let is_loud = |option: &String| {
+        ["--verbose", "-v", "--debug", "-d", "--json", "--quiet", "-q"].contains(&option.as_str())
+    };
+    if !options.iter().any(is_loud) {
+        arguments.push("--quiet".into());
+    }
+    arguments.extend(options.iter().map(OsString::from));
+    arguments
+}
+
+fn clone_name(fleet: &FleetRow, id: &str) -> String {
+    format!("fleet-{}-{id}", fleet.number)
+}
+
+fn branch_of(fleet: &FleetRow, id: &str) -> String {
+    format!("autonoe/{}/{id}", fleet.plan.name)
+}
+
+fn home(brought: BroughtHome) -> HomeBranch {
+    HomeBranch { branch: brought.branch, commit: brought.commit, note: brought.note }
+}
+
+fn write(directory: &Path, name: &str, content: &[u8]) -> Result<(), Fault> {
+    let written = UntrustedDir::open(directory)
+        .and_then(|directory| directory.replace(name.as_ref(), content, Visibility::OwnerOnly));
+    written.map_err(|error| unusable(&directory.join(name), &error.to_string()))
+}
+
+fn unusable(path: &Path, why: &str) -> Fault {
+    Fault::permanent(FaultLayer::System, "fleet_clone", format!("{} cannot be used: {why}.", path.display()))
+}

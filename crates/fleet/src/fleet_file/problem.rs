@@ -1,0 +1,100 @@
+//! What is wrong with a fleet file.
+
+use std::fmt;
+
+use autonoe_files::show_bytes;
+use autonoe_harness::roadmap::{RoadmapProblem, did_you_mean};
+
+use super::{MAX_FILE, MAX_HARNESSES};
+
+/// Problems that are shown; the rest is counted.
+const SHOWN: usize = 50;
+
+/// Everything that is wrong with a fleet file, in the order of its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FleetFileError {
+    /// Each with its line, counted from 1.
+    pub problems: Vec<(usize, FleetProblem)>,
+}
+
+impl fmt::Display for FleetFileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (line, problem)) in self.problems.iter().take(SHOWN).enumerate() {
+            let separator = if place == 0 { "" } else { "\n" };
+            write!(f, "{separator}line {line}: {problem}")?;
+        }
+        match self.problems.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\nand {more} more problems"),
+        }
+    }
+}
+
+impl std::error::Error for FleetFileError {}
+
+impl From<(usize, FleetProblem)> for FleetFileError {
+    fn from(problem: (usize, FleetProblem)) -> Self {
+        Self { problems: vec![problem] }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FleetProblem {
+    #[error("the file is larger than {}", show_bytes(MAX_FILE as u64))]
+    TooLarge,
+    #[error("the fleet has more than {MAX_HARNESSES} harnesses")]
+    TooManyHarnesses,
+    #[error("the fleet has no harness; write one below `## Sub-Harnesses`: `### id`")]
+    NoHarness,
+    #[error("unknown section '{name}'; the sections are Objective, Strategy, Sub-Harnesses and Aggregation{}", did_you_mean(.meant))]
+    UnknownSection { name: String, meant: Option<&'static str> },
+    #[error("a second section '{0}'; put both into one")]
+    SecondSection(&'static str),
+    #[error("a harness outside of `## Sub-Harnesses` is never started; move it there")]
+    HarnessOutside,
+    #[error("this line belongs to no harness; begin one with `### id`")]
+    NoHeading,
+    #[error("expected `key: value`")]
+    NotAKey,
+    #[error("unknown key '{name}'{}", did_you_mean(.meant))]
+    UnknownKey { name: String, meant: Option<&'static str> },
+    #[error("'{key}' is not supported: {advice}")]
+    Unsupported { key: &'static str, advice: &'static str },
+    #[error("a second '{0}'")]
+    SecondKey(&'static str),
+    #[error("'{0}' has no value")]
+    NoValue(&'static str),
+    #[error("'{value}' is not a valid {key}; expected {expected}")]
+    Value { key: &'static str, value: String, expected: &'static str },
+    #[error("'{key}' has no meaning for {strategy}; leave it out")]
+    OtherStrategy { key: &'static str, strategy: &'static str },
+    #[error("the strategy is missing; write `- coordination: parallel` below `## Strategy`")]
+    NoCoordination,
+    #[error("two harnesses are called '{id}'; the other one is in line {first}")]
+    TwoHarnesses { id: String, first: usize },
+    #[error("the harness '{0}' has no roadmap; write `- roadmap: FILE`")]
+    NoRoadmap(String),
+    #[error("the roadmap '{roadmap}' is not in '{working_dir}', where the harness works")]
+    RoadmapOutside { roadmap: String, working_dir: String },
+    #[error("unknown harness '{name}' in `depends`{}", did_you_mean(.meant))]
+    UnknownDependency { name: String, meant: Option<String> },
+    #[error("the harness depends on itself")]
+    DependsOnItself,
+    #[error("these harnesses wait for each other: {}", .0.join(" → "))]
+    Cycle(Vec<String>),
+    #[error(
+        "the stage '{id}' depends on '{later}', which comes after it; a pipeline runs in the order of the file"
+    )]
+    PipelineOrder { id: String, later: String },
+    #[error("a {strategy} needs at least {needed} harnesses, and there are {found}")]
+    TooFew { strategy: &'static str, needed: usize, found: usize },
+    /// The values of both kinds of files are written in the same way.
+    #[error(transparent)]
+    Roadmap(#[from] RoadmapProblem),
+}
+
+impl FleetProblem {
+    pub(super) fn at(self, line: usize) -> (usize, Self) {
+        (line, self)
+    }
+}

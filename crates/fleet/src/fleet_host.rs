@@ -1,0 +1,73 @@
+//! What the supervisor needs of the program that it is a part of: directories for harnesses, the command that runs one, and git.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::{Deserialize, Serialize};
+
+use crate::fleet_file::SubHarness;
+use crate::meta_state::FleetRow;
+
+/// Commits of a harness in the user's repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HomeBranch {
+    pub branch: String,
+    pub commit: String,
+    /// What a person should know before merging it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A moment in the supervisor's work at which it may be killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FleetPoint {
+    Prepared,
+    /// The process exists, and waits to be told that it is on record.
+    Spawned,
+    /// It is on record and has not been told.
+    Recorded,
+    Told,
+    /// A process has ended, which is not on record.
+    Ended,
+    BroughtHome,
+    Settled,
+}
+
+impl FleetPoint {
+    pub const ALL: [Self; 7] = [
+        Self::Prepared,
+        Self::Spawned,
+        Self::Recorded,
+        Self::Told,
+        Self::Ended,
+        Self::BroughtHome,
+        Self::Settled,
+    ];
+}
+
+/// Errors are sentences for people.
+pub trait FleetHost {
+    /// Makes the directory in which a harness works, with its roadmap, on top of these commits. One that an earlier process has made
+    /// is used as it is. Returns the project directory of the harness.
+    fn prepare(
+        &self,
+        fleet: &FleetRow,
+        harness: &SubHarness,
+        builds_on: &[String],
+    ) -> Result<PathBuf, String>;
+
+    /// The command of a harness. Its process waits for a line on standard input before it does anything, and ends if there is none.
+    fn command(&self, fleet: &FleetRow, harness: &SubHarness, working_dir: &Path) -> Command;
+
+    /// Brings the commits of a harness to a branch in the user's repository; `None` if it has none. May be repeated.
+    fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> Result<Option<HomeBranch>, String>;
+
+    /// Makes one branch with all of these.
+    fn merge_all(&self, fleet: &FleetRow, branches: &[HomeBranch]) -> Result<HomeBranch, String>;
+
+    /// For tests: an error ends the supervisor as if it had been killed there.
+    fn checkpoint(&self, point: FleetPoint) -> Result<(), String> {
+        let _ = point;
+        Ok(())
+    }
+}

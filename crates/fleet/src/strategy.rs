@@ -1,0 +1,250 @@
+//! Strategies: what may start, and what the end of one harness means for the others.
+//!
+//! A strategy decides and remembers; it starts nothing and waits for nothing. [`Strategy::execute`] is the one loop, over a
+//! [`HarnessManager`] that does.
+
+mod parallel;
+mod pipeline;
+mod race;
+mod voting;
+
+use autonoe_harness::handle::{HarnessResult, HarnessStatus};
+use serde::{Deserialize, Serialize};
+
+use crate::aggregated_result::AggregatedResult;
+use crate::fleet_file::StrategySettings;
+
+use self::parallel::ParallelStrategy;
+use self::pipeline::PipelineStrategy;
+use self::race::RaceStrategy;
+use self::voting::VotingStrategy;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CoordinationStrategy {
+    Parallel,
+    Pipeline,
+    Race,
+    Voting,
+}
+
+impl CoordinationStrategy {
+    pub const ALL: [Self; 4] = [Self::Parallel, Self::Pipeline, Self::Race, Self::Voting];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Parallel => "parallel",
+            Self::Pipeline => "pipeline",
+            Self::Race => "race",
+            Self::Voting => "voting",
+        }
+    }
+
+    /// Whether harnesses compete, so that checks must decide between them.
+    pub fn is_contest(self) -> bool {
+        match self {
+            Self::Race | Self::Voting => true,
+            Self::Parallel | Self::Pipeline => false,
+        }
+    }
+}
+
+/// A harness as a strategy sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FleetMember {
+    pub id: String,
+    pub depends: Vec<String>,
+    pub status: HarnessStatus,
+    /// Tasks of its roadmap that checks decide about.
+    pub checked_tasks: u32,
+    /// `None` until it is over.
+    pub result: Option<HarnessResult>,
+}
+
+impl FleetMember {
+    fn is_pending(&self) -> bool {
+        self.status == HarnessStatus::Pending && self.result.is_none()
+    }
+
+    fn has_succeeded(&self) -> bool {
+        self.result.as_ref().is_some_and(|result| result.success)
+    }
+
+    fn has_failed(&self) -> bool {
+        self.result.as_ref().is_some_and(|result| !result.success)
+    }
+
+    /// Whether it is done and every check of its roadmap has passed: what it says about itself is not enough.
+    fn is_confirmed(&self, result: &HarnessResult) -> bool {
+        result.success && self.checked_tasks > 0 && result.tasks_verified >= self.checked_tasks
+    }
+}
+
+/// What becomes of a harness that has not started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StrategyDecision {
+    Start(String),
+    /// It will never start, for this reason.
+    Skip {
+        id: String,
+        why: String,
+    },
+}
+
+/// Starts, stops and waits for harnesses on behalf of a strategy.
+pub trait HarnessManager {
+    type Error;
+
+    fn members(&self) -> &[FleetMember];
+
+    /// Whether one more harness may run now.
+    fn has_place(&self) -> bool;
+
+    fn start(&mut self, id: &str, setup: StartSetup) -> Result<(), Self::Error>;
+
+    /// Ends a harness that was never started.
+    fn skip(&mut self, id: &str, why: &str) -> Result<(), Self::Error>;
+
+    /// Asks harnesses to end. They are over later, when they have ended.
+    fn stop(&mut self, ids: &[String], why: &str) -> Result<(), Self::Error>;
+
+    /// The next harness that is over and that the strategy has not been told of, in the order of their ends.
+    fn take_ended(&mut self) -> Result<Option<String>, Self::Error>;
+
+    /// Waits until something has changed; false if nothing runs any more.
+    fn wait(&mut self) -> Result<bool, Self::Error>;
+}
+
+/// What a harness starts with.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StartSetup {
+    /// For its inbox.
+    pub context: Option<String>,
+    /// Harnesses on whose commits it builds.
+    pub builds_on: Vec<String>,
+}
+
+pub trait Strategy {
+    fn strategy_type(&self) -> CoordinationStrategy;
+
+    /// What may start now, in this order, and what never will. The manager starts as many as there are places.
+    fn decide(&self, members: &[FleetMember]) -> Vec<StrategyDecision>;
+
+    /// What a harness starts with.
+    fn setup(&self, member: &FleetMember, members: &[FleetMember]) -> StartSetup {
+        let _ = members;
+        StartSetup { context: None, builds_on: member.depends.clone() }
+    }
+
+    /// Called when a harness completes, once each, in the order of their ends.
+    fn on_harness_complete(&mut self, member: &FleetMember, result: &HarnessResult);
+
+    /// Whether remaining harnesses should be terminated.
+    fn should_terminate_others(&self, completed: &FleetMember, remaining: &[&FleetMember]) -> bool;
+
+    /// The results of `members`, which are over, in the order of their ends.
+    fn aggregate(&self, members: &[FleetMember], results: Vec<HarnessResult>) -> AggregatedResult;
+}
+
+impl dyn Strategy + '_ {
+    /// Runs harnesses until nothing is left to run.
+    pub fn execute<M: HarnessManager>(&mut self, manager: &mut M) -> Result<AggregatedResult, M::Error> {
+        let mut results = Vec::new();
+        loop {
+            while let Some(id) = manager.take_ended()? {
+                results.extend(self.complete(&id, manager)?);
+            }
+            // A skipped harness may make others hopeless, so this is repeated until nothing changes.
+            if self.start_ready(manager)? {
+                continue;
+            }
+            if !manager.wait()? {
+                break;
+            }
+        }
+        Ok(self.aggregate(manager.members(), results))
+    }
+
+    fn complete<M: HarnessManager>(
+        &mut self,
+        id: &str,
+        manager: &mut M,
+    ) -> Result<Option<HarnessResult>, M::Error> {
+        let Some(member) = manager.members().iter().find(|member| member.id == id).cloned() else {
+            return Ok(None);
+        };
+        let Some(result) = member.result.clone() else { return Ok(None) };
+        self.on_harness_complete(&member, &result);
+        let remaining: Vec<&FleetMember> =
+            manager.members().iter().filter(|member| member.result.is_none()).collect();
+        if !remaining.is_empty() && self.should_terminate_others(&member, &remaining) {
+            let ids: Vec<String> = remaining.iter().map(|member| member.id.clone()).collect();
+            let why = match result.success {
+                true => format!("{id} has decided it"),
+                false => format!("{id} has failed"),
+            };
+            manager.stop(&ids, &why)?;
+        }
+        Ok(Some(result))
+    }
+
+    /// Whether a harness was skipped.
+    fn start_ready<M: HarnessManager>(&mut self, manager: &mut M) -> Result<bool, M::Error> {
+        let mut has_skipped = false;
+        for decision in self.decide(manager.members()) {
+            match decision {
+                StrategyDecision::Start(id) if manager.has_place() => {
+                    let members = manager.members();
+                    let Some(member) = members.iter().find(|member| member.id == id) else { continue };
+                    let setup = self.setup(member, members);
+                    manager.start(&id, setup)?;
+                }
+                StrategyDecision::Start(_) => {}
+                StrategyDecision::Skip { id, why } => {
+                    has_skipped = true;
+                    manager.skip(&id, &why)?;
+                }
+            }
+        }
+        Ok(has_skipped)
+    }
+}
+
+pub fn strategy_for(settings: &StrategySettings) -> Box<dyn Strategy> {
+    match settings.coordination {
+        CoordinationStrategy::Parallel => Box::new(ParallelStrategy { fail_fast: settings.fail_fast }),
+        CoordinationStrategy::Pipeline => Box::new(PipelineStrategy {
+            stop_on_failure: settings.stop_on_failure,
+            pass_context: settings.pass_context,
+            initial_context: settings.initial_context.clone(),
+        }),
+        CoordinationStrategy::Race => Box::new(RaceStrategy {
+            min_progress_to_win: settings.min_progress_to_win,
+            terminate_losers: settings.terminate_losers,
+            winner: None,
+        }),
+        CoordinationStrategy::Voting => Box::new(VotingStrategy {
+            min_votes: settings.min_votes,
+            selection_criteria: settings.selection_criteria,
+            votes: Vec::new(),
+        }),
+    }
+}
+
+/// All that have not started.
+fn start_all(members: &[FleetMember]) -> Vec<StrategyDecision> {
+    let pending = members.iter().filter(|member| member.is_pending());
+    pending.map(|member| StrategyDecision::Start(member.id.clone())).collect()
+}
+
+/// `a and b`, or `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests;

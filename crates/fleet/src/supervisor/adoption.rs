@@ -1,0 +1,69 @@
+//! What a supervisor does first: it finds the harnesses of the one before it.
+
+use std::time::{Duration, Instant};
+
+use autonoe_harness::handle::{HarnessHandle, HarnessStatus};
+use autonoe_harness::process::process_identity;
+use serde_json::json;
+
+use super::running::RunningHarness;
+use super::{FleetEvent, Supervisor, SupervisorError};
+use crate::meta_state::HarnessRow;
+
+/// How long a process may take to begin or to end if it is not known whether it was told to begin.
+const UNSURE_LIMIT: Duration = Duration::from_secs(30);
+const UNSURE_LOOK: Duration = Duration::from_millis(20);
+
+impl Supervisor<'_> {
+    pub(super) fn adopt(&mut self, mut rows: Vec<HarnessRow>) -> Result<(), SupervisorError> {
+        // The strategy is told of what is over in the order of the ends.
+        rows.sort_by_key(|row| row.ended_as.unwrap_or(u32::MAX));
+        for row in rows {
+            self.homes.extend(row.home.clone().map(|home| (row.id.clone(), home)));
+            if row.result.is_some() {
+                self.ended.push_back(row.id);
+            } else if let (Some(pid), Some(_)) = (row.pid, &row.working_dir) {
+                self.adopt_process(&row, pid)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt_process(&mut self, row: &HarnessRow, pid: u32) -> Result<(), SupervisorError> {
+        let working_dir = row.working_dir.clone().unwrap_or_default();
+        // The process is resolved first, and then compared: if it is the one on record now, it was when it was resolved.
+        let attached = HarnessHandle::attach(&working_dir, &row.id, pid);
+        let is_same = !row.process.is_empty() && process_identity(pid) == row.process;
+        // Number 0 is nobody's process, which has ended.
+        let attached = if is_same { attached } else { HarnessHandle::attach(&working_dir, &row.id, 0) };
+        let handle = match attached {
+            Ok(handle) => handle,
+            Err(error) => return self.settle_unstarted(&row.id, HarnessStatus::Failed, &error.to_string()),
+        };
+        let running = RunningHarness::new(handle);
+        if !row.is_told && is_unbegun(&running) {
+            self.state.forget_process(&row.id)?;
+            if let Some(member) = self.member(&row.id) {
+                member.status = HarnessStatus::Pending;
+            }
+            return Ok(());
+        }
+        if is_same && !running.has_ended() {
+            self.share("adopt", Some(&row.id), &json!({ "pid": pid }))?;
+            self.emit(FleetEvent::HarnessAdopted { id: row.id.clone(), pid });
+        }
+        // One that has ended meanwhile is noticed at the first wait.
+        self.running.push(running);
+        Ok(())
+    }
+}
+
+/// Whether a process that was perhaps not told to begin has ended without having begun. If it was told, it soon writes its status.
+fn is_unbegun(running: &RunningHarness) -> bool {
+    let has_begun = || running.handle.directory().read_status().ok().flatten().is_some();
+    let deadline = Instant::now() + UNSURE_LIMIT;
+    while !running.has_ended() && !has_begun() && Instant::now() < deadline {
+        std::thread::sleep(UNSURE_LOOK);
+    }
+    running.has_ended() && !has_begun()
+}

@@ -1,0 +1,415 @@
+//! Real processes under a supervisor, which is killed at every point.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use autonoe_harness::control::{HarnessDirectory, LoopStatus, StatusFile};
+use autonoe_harness::handle::HarnessStatus;
+
+use super::{FleetEvent, FleetOutcome, Supervisor, WakeUp};
+use crate::aggregated_result::AggregatedResult;
+use crate::fleet_file::{FleetFile, SubHarness};
+use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch};
+use crate::meta_state::{FleetRow, MetaState, Request};
+
+/// Waits to be told, notes that it has begun, does what it is for, and writes its last status.
+const PROLOGUE: &str = "read line && [ \"$line\" = begin ] || exit 0; echo $$ >> begun; cp running.json .harness/$ID/status.json; ";
+
+/// Harnesses that are shell scripts.
+struct ShellHost {
+    project: tempfile::TempDir,
+    scripts: HashMap<String, String>,
+    /// Where to be killed, and at which hit.
+    kill_at: RefCell<Option<(FleetPoint, u32)>>,
+    events: RefCell<Vec<FleetEvent>>,
+    homes: RefCell<Vec<String>>,
+}
+
+impl ShellHost {
+    fn new(scripts: &[(&str, &str)]) -> Self {
+        let scripts = scripts.iter().map(|(id, script)| ((*id).to_owned(), (*script).to_owned())).collect();
+        Self {
+            project: tempfile::tempdir().expect("directory"),
+            scripts,
+            kill_at: RefCell::default(),
+            events: RefCell::default(),
+            homes: RefCell::default(),
+        }
+    }
+
+    fn directory(&self, id: &str) -> PathBuf {
+        self.project.path().join("clones").join(id)
+    }
+
+    fn path(&self, id: &str, file: &str) -> PathBuf {
+        self.directory(id).join(file)
+    }
+
+    /// Processes of a harness that did something.
+    fn begun(&self, id: &str) -> usize {
+        fs::read_to_string(self.path(id, "begun")).unwrap_or_default().lines().count()
+    }
+
+    fn run(
+        &self,
+        plan: &FleetFile,
+        wake_up: &WakeUp,
+        on_event: impl Fn(&FleetEvent),
+    ) -> Result<(FleetOutcome, AggregatedResult), String> {
+        let record = |event: &FleetEvent| {
+            self.events.borrow_mut().push(event.clone());
+            on_event(event);
+        };
+        let checked: Vec<u32> = plan.harnesses.iter().map(|_| 1).collect();
+        let supervisor = Supervisor::open(self.project.path(), plan, &checked, self, wake_up, &record);
+        supervisor.and_then(Supervisor::run).map_err(|error| error.to_string())
+    }
+
+    fn simply(&self, plan: &FleetFile) -> (FleetOutcome, AggregatedResult) {
+        self.run(plan, &WakeUp::new().expect("a pipe"), |_| {}).expect("it ran")
+    }
+
+    /// How many harnesses ran at the same time at most.
+    fn most_at_once(&self) -> usize {
+        let (mut now, mut most) = (0usize, 0);
+        for event in self.events.borrow().iter() {
+            match event {
+                FleetEvent::HarnessStarted { .. } => now += 1,
+                FleetEvent::HarnessEnded { .. } => now = now.saturating_sub(1),
+                _ => {}
+            }
+            most = most.max(now);
+        }
+        most
+    }
+}
+
+fn write_status(path: &Path, status: LoopStatus) {
+    let file = StatusFile {
+        status,
+        tasks_total: 2,
+        tasks_completed: if status == LoopStatus::Complete { 2 } else { 1 },
+        tasks_verified: if status == LoopStatus::Complete { 1 } else { 0 },
+        ..StatusFile::default()
+    };
+    fs::write(path, serde_json::to_string(&file).expect("JSON")).expect("written");
+}
+
+impl FleetHost for ShellHost {
+    fn prepare(&self, _: &FleetRow, harness: &SubHarness, _: &[String]) -> Result<PathBuf, String> {
+        let directory = self.directory(&harness.id);
+        HarnessDirectory::create(self.project.path(), "unused").map_err(|error| error.to_string())?;
+        fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+        for (name, status) in [
+            ("running.json", LoopStatus::Running),
+            ("complete.json", LoopStatus::Complete),
+            ("failed.json", LoopStatus::Failed),
+            ("stopped.json", LoopStatus::Stopped),
+        ] {
+            write_status(&directory.join(name), status);
+        }
+        match self.scripts[&harness.id].as_str() {
+            "unprepared" => Err("The disk is full.".to_owned()),
+            _ => Ok(directory),
+        }
+    }
+
+    fn command(&self, _: &FleetRow, harness: &SubHarness, working_dir: &Path) -> Command {
+        let mut command = Command::new("/bin/sh");
+        let end = "end() { cp $1.json .harness/$ID/new && mv .harness/$ID/new .harness/$ID/status.json; exit $2; }; ";
+        command.args(["-c", &format!("{end}{PROLOGUE}{}", self.scripts[&harness.id])]);
+        command.current_dir(working_dir).env("ID", &harness.id);
+        command
+    }
+
+    fn bring_home(&self, _: &FleetRow, harness: &SubHarness) -> Result<Option<HomeBranch>, String> {
+        self.homes.borrow_mut().push(harness.id.clone());
+        let branch = format!("autonoe/test/{}", harness.id);
+        Ok(Some(HomeBranch { branch, commit: "c".repeat(40), note: None }))
+    }
+
+    fn merge_all(&self, _: &FleetRow, branches: &[HomeBranch]) -> Result<HomeBranch, String> {
+        let branch = format!("merged-{}", branches.len());
+        Ok(HomeBranch { branch, commit: "m".repeat(40), note: None })
+    }
+
+    fn checkpoint(&self, point: FleetPoint) -> Result<(), String> {
+        let mut kill_at = self.kill_at.borrow_mut();
+        let Some((wanted, hits)) = kill_at.as_mut().filter(|(wanted, _)| *wanted == point) else {
+            return Ok(());
+        };
+        *hits -= 1;
+        match *hits {
+            0 => Err(format!("killed at {wanted:?}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn plan(strategy: &str, harnesses: &[(&str, &str)]) -> FleetFile {
+    let harnesses: String =
+        harnesses.iter().map(|(id, depends)| format!("### {id}\nroadmap: r.md\n{depends}\n")).collect();
+    let text = format!("# Test\n## Strategy\n{strategy}\n## Sub-Harnesses\n{harnesses}");
+    FleetFile::parse(&text, &[]).expect("valid")
+}
+
+#[test]
+fn harnesses_run_in_order_and_the_limit_is_kept() {
+    let host = ShellHost::new(&[
+        ("a", "end complete 0"),
+        ("b", "end complete 0"),
+        ("c", "end complete 0"),
+        ("d", "end failed 3"),
+        ("e", "end complete 0"),
+    ]);
+    let plan = plan(
+        "coordination: parallel\nmax_concurrent: 2",
+        &[("a", "depends: b"), ("b", ""), ("c", ""), ("d", ""), ("e", "depends: d")],
+    );
+    let (outcome, result) = host.simply(&plan);
+    assert_eq!((outcome, result.success), (FleetOutcome::Failed, false));
+    assert_eq!(host.most_at_once(), 2);
+    assert_eq!(["a", "b", "c", "d"].map(|id| host.begun(id)), [1; 4]);
+    assert_eq!(host.begun("e"), 0);
+    assert_eq!(
+        result.of("e").and_then(|result| result.error.as_deref()),
+        Some("It was not started: it waits for d, which has failed.")
+    );
+    assert_eq!(result.of("a").map(|result| (result.success, result.tasks_verified)), Some((true, 1)));
+    let rows =
+        MetaState::find(host.project.path()).expect("state").expect("there").harnesses().expect("rows");
+    let statuses: Vec<HarnessStatus> = rows.iter().map(|row| row.status).collect();
+    assert_eq!(
+        statuses,
+        [
+            HarnessStatus::Completed,
+            HarnessStatus::Completed,
+            HarnessStatus::Completed,
+            HarnessStatus::Failed,
+            HarnessStatus::Stopped
+        ]
+    );
+    assert_eq!(rows[0].home.as_ref().map(|home| home.branch.as_str()), Some("autonoe/test/a"));
+}
+
+#[test]
+fn a_harness_that_is_killed_is_started_again_but_not_for_ever() {
+    let once = "[ $(wc -l < begun) = 2 ] && end complete 0; kill -9 $$";
+    let host = ShellHost::new(&[
+        ("a", once),
+        ("b", "kill -9 $$"),
+        ("c", "exit 2"),
+        ("d", "unprepared"),
+        ("e", "echo 'error: no key'; exit 2"),
+    ]);
+    let plan = plan("coordination: parallel", &[("a", ""), ("b", ""), ("c", ""), ("d", ""), ("e", "")]);
+    let (_, result) = host.simply(&plan);
+    assert_eq!(["a", "b", "c"].map(|id| host.begun(id)), [2, 3, 1]);
+    assert_eq!(result.of("a").map(|result| result.success), Some(true));
+    let error = |id: &str| result.of(id).and_then(|result| result.error.clone()).expect(id);
+    assert_eq!(error("b"), "Process was ended by signal 9");
+    assert_eq!(
+        (error("c").as_str(), error("d").as_str(), error("e").as_str()),
+        ("Process exited with code 2", "The disk is full.", "no key")
+    );
+}
+
+/// Killed at every point, at each harness; the next supervisor goes on. Every harness does its work once.
+#[test]
+fn a_supervisor_that_is_killed_loses_nothing_and_starts_nothing_twice() {
+    for point in FleetPoint::ALL {
+        for hit in 1..=3 {
+            let host =
+                ShellHost::new(&[("a", "end complete 0"), ("b", "end complete 0"), ("c", "end complete 0")]);
+            let plan = plan(
+                "coordination: parallel\nmax_concurrent: 2",
+                &[("a", ""), ("b", "depends: a"), ("c", "")],
+            );
+            *host.kill_at.borrow_mut() = Some((point, hit));
+            let killed = host.run(&plan, &WakeUp::new().expect("a pipe"), |_| {}).expect_err("killed");
+            assert!(killed.starts_with("killed at"), "{killed}");
+            *host.kill_at.borrow_mut() = None;
+            let (outcome, result) = host.simply(&plan);
+            assert_eq!((outcome, result.results.len()), (FleetOutcome::Succeeded, 3), "{point:?} {hit}");
+            assert_eq!(["a", "b", "c"].map(|id| host.begun(id)), [1; 3], "{point:?} {hit}");
+            let state = MetaState::find(host.project.path()).expect("state").expect("there");
+            let mut ends: Vec<Option<u32>> =
+                state.harnesses().expect("rows").iter().map(|row| row.ended_as).collect();
+            ends.sort_unstable();
+            assert_eq!(ends, [Some(1), Some(2), Some(3)], "{point:?} {hit}");
+        }
+    }
+}
+
+#[test]
+fn a_live_harness_is_adopted_and_its_end_is_noticed() {
+    let host = ShellHost::new(&[("a", "while [ ! -e go ]; do sleep 0.02; done; end complete 0")]);
+    let plan = plan("coordination: parallel", &[("a", "")]);
+    *host.kill_at.borrow_mut() = Some((FleetPoint::Told, 1));
+    host.run(&plan, &WakeUp::new().expect("a pipe"), |_| {}).expect_err("killed");
+    *host.kill_at.borrow_mut() = None;
+    let (outcome, _) = host
+        .run(&plan, &WakeUp::new().expect("a pipe"), |event| {
+            if let FleetEvent::HarnessAdopted { .. } = event {
+                fs::write(host.path("a", "go"), "").expect("written");
+            }
+        })
+        .expect("it ran");
+    assert_eq!((outcome, host.begun("a")), (FleetOutcome::Succeeded, 1));
+    assert!(host.events.borrow().iter().any(|event| matches!(event, FleetEvent::HarnessAdopted { .. })));
+}
+
+#[test]
+fn a_number_that_now_is_another_process_is_not_taken_for_a_harness() {
+    let host = ShellHost::new(&[("a", "end complete 0")]);
+    let plan = plan("coordination: parallel", &[("a", "")]);
+    *host.kill_at.borrow_mut() = Some((FleetPoint::Told, 1));
+    host.run(&plan, &WakeUp::new().expect("a pipe"), |_| {}).expect_err("killed");
+    *host.kill_at.borrow_mut() = None;
+    let state = MetaState::find(host.project.path()).expect("state").expect("there");
+    // Our own number, with the identity of a process before the last boot.
+    state
+        .record_process("a", std::process::id(), "another boot:1", jiff::Timestamp::now())
+        .expect("recorded");
+    state.record_told("a").expect("recorded");
+    assert_eq!(host.simply(&plan).0, FleetOutcome::Succeeded);
+}
+
+#[test]
+fn the_winner_of_a_race_stops_the_others_and_one_that_failed_first_has_not_won() {
+    let waits = "while [ ! -e .harness/$ID/stop ]; do sleep 0.02; done; end stopped 130";
+    let host = ShellHost::new(&[
+        ("a", "end failed 3"),
+        ("b", "sleep 0.2; end complete 0"),
+        ("c", waits),
+        ("d", "sleep 0.1; cp failed.json complete.json; end complete 0"),
+    ]);
+    let plan = plan("coordination: race", &[("a", ""), ("b", ""), ("c", ""), ("d", "")]);
+    let (outcome, result) = host.simply(&plan);
+    assert_eq!(
+        (outcome, result.winner.as_ref().map(|winner| winner.harness_id.as_str())),
+        (FleetOutcome::Succeeded, Some("b"))
+    );
+    assert_eq!(result.of("c").and_then(|result| result.error.as_deref()), Some("b has decided it"));
+    assert_eq!(fs::read_to_string(host.path("c", ".harness/c/stop")).expect("text"), "abort\n");
+}
+
+#[test]
+fn a_pipeline_hands_on_by_the_inbox() {
+    let host = ShellHost::new(&[
+        ("plan", "end complete 0"),
+        ("build", "cp .harness/build/inbox/*.txt got; end complete 0"),
+    ]);
+    let plan = plan("coordination: pipeline\ninitial_context: Use Rust.", &[("plan", ""), ("build", "")]);
+    let (outcome, result) = host.simply(&plan);
+    assert_eq!((outcome, host.most_at_once()), (FleetOutcome::Succeeded, 1));
+    let first = fs::read_to_string(host.path("plan", ".harness/plan/inbox/001-context.txt")).expect("text");
+    assert_eq!(first, "Use Rust.");
+    let got = fs::read_to_string(host.path("build", "got")).expect("text");
+    assert!(got.starts_with("Context from previous pipeline stages:\n") && got.contains("\"plan\""), "{got}");
+    assert_eq!(result.winner.map(|winner| winner.harness_id), Some("build".to_owned()));
+}
+
+#[test]
+fn people_stop_kill_and_pause() {
+    let waits = "while [ ! -e .harness/$ID/stop ]; do sleep 0.02; done; end stopped 130";
+    let host = ShellHost::new(&[("a", waits), ("b", "end complete 0"), ("c", "end complete 0")]);
+    let asked = |wake_up: &WakeUp, event: &FleetEvent| {
+        let state = MetaState::find(host.project.path()).expect("state").expect("there");
+        match event {
+            FleetEvent::FleetStarted { .. } => state.request_of("c", Request::Stop).expect("requested"),
+            FleetEvent::HarnessStarted { id, .. } if id == "a" => wake_up.request_stop(),
+            _ => {}
+        }
+    };
+    let parallel = plan("coordination: parallel\nmax_concurrent: 1", &[("a", ""), ("b", ""), ("c", "")]);
+    let wake_up = WakeUp::new().expect("a pipe");
+    let (outcome, result) = host.run(&parallel, &wake_up, |event| asked(&wake_up, event)).expect("it ran");
+    assert_eq!(outcome, FleetOutcome::Interrupted);
+    let error = |id: &str| result.of(id).and_then(|result| result.error.clone()).expect(id);
+    assert_eq!(error("a"), "the fleet was stopped");
+    assert_eq!(
+        (error("b").as_str(), error("c").as_str()),
+        ("It was not started: the fleet was stopped.", "It was stopped on request.")
+    );
+
+    // A harness that does not listen is killed at the second request.
+    let host = ShellHost::new(&[("deaf", "trap '' TERM INT; while :; do sleep 0.1; done")]);
+    let wake_up = WakeUp::new().expect("a pipe");
+    let (outcome, result) = host
+        .run(&plan("coordination: parallel", &[("deaf", "")]), &wake_up, |event| {
+            if let FleetEvent::HarnessStarted { .. } = event {
+                wake_up.request_stop();
+                wake_up.request_stop();
+            }
+        })
+        .expect("it ran");
+    assert_eq!((outcome, result.success, host.begun("deaf") <= 1), (FleetOutcome::Interrupted, false, true));
+
+    // Nothing starts while the fleet is paused.
+    let host = ShellHost::new(&[("a", "end complete 0"), ("b", "end complete 0")]);
+    let wake_up = WakeUp::new().expect("a pipe");
+    let state = || MetaState::find(host.project.path()).expect("state").expect("there");
+    let two = plan("coordination: parallel\nmax_concurrent: 1", &[("a", ""), ("b", "")]);
+    let seen = std::sync::atomic::AtomicBool::new(false);
+    let (outcome, _) = std::thread::scope(|scope| {
+        let project = host.project.path().to_owned();
+        let seen = &seen;
+        scope.spawn(move || {
+            while !seen.load(std::sync::atomic::Ordering::SeqCst) {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            let state = MetaState::find(&project).expect("state").expect("there");
+            assert_eq!(state.harnesses().expect("rows")[1].attempts, 0, "it waits");
+            state.request(None).expect("resumed");
+        });
+        host.run(&two, &wake_up, |event| match event {
+            FleetEvent::HarnessStarted { id, .. } if id == "a" => {
+                state().request(Some(Request::Pause)).expect("paused")
+            }
+            FleetEvent::HarnessEnded { id, .. } if id == "a" => {
+                seen.store(true, std::sync::atomic::Ordering::SeqCst)
+            }
+            _ => {}
+        })
+        .expect("it ran")
+    });
+    assert_eq!((outcome, host.begun("b")), (FleetOutcome::Succeeded, 1));
+}
+
+#[test]
+fn a_fleet_has_a_time_limit_and_a_harness_too() {
+    let waits = "while [ ! -e .harness/$ID/stop ]; do sleep 0.02; done; end stopped 130";
+    let host = ShellHost::new(&[("a", waits)]);
+    let mut limited = plan("coordination: parallel", &[("a", "")]);
+    limited.settings.max_total_time = std::time::Duration::from_millis(1);
+    assert_eq!(host.simply(&limited).0, FleetOutcome::TimedOut);
+    let host = ShellHost::new(&[("a", waits)]);
+    let mut limited = plan("coordination: parallel", &[("a", "")]);
+    limited.settings.default_timeout = Some(std::time::Duration::from_millis(1));
+    let (outcome, result) = host.simply(&limited);
+    assert_eq!(
+        (outcome, result.results[0].error.as_deref()),
+        (FleetOutcome::Failed, Some("it did not end within 0 s"))
+    );
+}
+
+#[test]
+fn the_results_are_merged_and_written_where_the_file_says() {
+    let host = ShellHost::new(&[("a", "end complete 0"), ("b", "end failed 3"), ("c", "end complete 0")]);
+    let mut merged = plan("coordination: parallel", &[("a", ""), ("b", ""), ("c", "")]);
+    merged.aggregation.on_complete = crate::OnComplete::MergeAll;
+    merged.aggregation.output_dir = Some("out".into());
+    host.simply(&merged);
+    let events = host.events.borrow();
+    let Some(FleetEvent::FleetEnded { merged: Some(merged), .. }) = events.last() else {
+        panic!("{events:?}")
+    };
+    assert_eq!(merged.branch, "merged-2");
+    let text = fs::read_to_string(host.project.path().join("out/result.json")).expect("text");
+    let result: AggregatedResult = serde_json::from_str(&text).expect("a result");
+    assert_eq!(result.results.len(), 3);
+}

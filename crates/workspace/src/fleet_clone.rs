@@ -1,0 +1,133 @@
+//! Clones in which the harnesses of a fleet work. Each is a project of its own, with workspaces of its own for its agents, and its commits come
+//! home to a branch; the user's checkout is not touched.
+//!
+//! Unlike a workspace, a clone has all of the project's files, and it is never made anew: a harness continues in it.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_files::{DOCUMENT_LIMIT, read_text, remove_tree};
+
+use crate::hub::Hub;
+use crate::landing::{Landing, LandingConsent, LandingTarget};
+use crate::project_revision::ProjectRevision;
+use crate::workspace::Workspace;
+use crate::workspace_preparation::clear;
+
+/// Written once the clone is complete.
+const MADE: &str = "clone.json";
+
+/// Exit code of [`FILL`] for commits that cannot be merged.
+const CONFLICT: i32 = 12;
+
+/// Fills the working tree `$1` with the commit `$2`, and merges the others into it.
+const FILL: &str = r#"cd "$1" || exit 3
+export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
+export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
+export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
+git read-tree "$2" && git checkout-index --all --quiet -u || exit
+shift 2
+for other; do
+    git -c commit.gpgSign=false merge --quiet --no-verify -m "Merge the work of another harness" "$other" > /dev/null && continue
+    git diff --name-only --diff-filter=U
+    exit 12
+done"#;
+
+/// Commits that came home from a clone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BroughtHome {
+    /// In the user's repository.
+    pub branch: String,
+    pub commit: String,
+    /// What the user should know before merging.
+    pub note: Option<String>,
+}
+
+impl Hub {
+    /// The clone `name` on the branch `branch`, from the user's last commit or from these commits of the hub. One that is complete is left as
+    /// it is. Returns the project directory in it.
+    pub async fn fleet_clone(&self, name: &str, branch: &str, commits: &[String]) -> Result<PathBuf, Fault> {
+        if let Some(existing) = self.made_clone(name) {
+            return Ok(existing.root());
+        }
+        let _turn = self.landing_turn().await?;
+        let (from, _) = self.update_or_begin().await?;
+        let base = commits.first().or(from.commit.as_ref()).cloned();
+        let revision = ProjectRevision { commit: base.clone(), tree: base, ..from };
+        let workspace = self.described(name, branch, &revision);
+        clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
+        self.write_repository(&workspace, &revision).map_err(|error| self.unwritable(&error))?;
+        self.fill_clone(&workspace, commits).await?;
+        self.record_clone(&workspace).map_err(|error| self.unwritable(&error))?;
+        Ok(workspace.root())
+    }
+
+    async fn fill_clone(&self, workspace: &Workspace, commits: &[String]) -> Result<(), Fault> {
+        let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
+        let tree = workspace.tree();
+        let base = workspace.base().unwrap_or_default();
+        let others = commits.iter().skip(1).map(OsStr::new);
+        let filled = room.run(FILL, [tree.as_os_str(), base.as_ref()].into_iter().chain(others)).await;
+        room.close().await;
+        let filled = filled?;
+        let why = match filled.code {
+            0 => return Ok(()),
+            CONFLICT => {
+                let files: Vec<&str> = filled.stdout.lines().take(10).collect();
+                format!("the harnesses that it builds on have changed the same lines of {}", files.join(", "))
+            }
+            _ => filled.reason(),
+        };
+        let message = format!("A clone of {} cannot be made: {why}.", self.root().display());
+        Err(Fault::permanent(FaultLayer::System, "fleet_clone", message))
+    }
+
+    /// Brings the commits of a clone to its branch in the user's repository; `None` if it has none of its own.
+    pub async fn bring_home(&self, name: &str) -> Result<Option<BroughtHome>, Fault> {
+        let Some(workspace) = self.made_clone(name) else {
+            return Ok(None);
+        };
+        let commit = self.fetch(&workspace).await?;
+        if workspace.base() == Some(commit.as_str()) {
+            return Ok(None);
+        }
+        let from = self.update().await?;
+        let target = LandingTarget::Branch(workspace.branch().to_owned());
+        let consent = LandingConsent::default();
+        let (branch, note) = match self.land(&workspace, &commit, &from, &target, consent).await? {
+            Landing::Landed { branch, .. } => (branch, None),
+            Landing::Apart { branch, why } => (branch, Some(why.to_string())),
+        };
+        Ok(Some(BroughtHome { branch, commit, note }))
+    }
+
+    /// Where a clone has its files, whether it exists or not.
+    pub fn clone_directory(&self, name: &str) -> PathBuf {
+        self.layout.workspace(name)
+    }
+
+    /// Removes the clones whose names begin with `prefix`.
+    pub fn remove_clones(&self, prefix: &str) -> Result<(), Fault> {
+        let entries = fs::read_dir(self.layout.workspaces()).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
+            remove_tree(&entry.path()).map_err(|error| self.unwritable(&error))?;
+        }
+        Ok(())
+    }
+
+    /// `None` if it is not complete.
+    fn made_clone(&self, name: &str) -> Option<Workspace> {
+        let text = read_text(&self.layout.workspace(name).join(MADE), DOCUMENT_LIMIT).ok()??;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn record_clone(&self, workspace: &Workspace) -> io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&workspace.directory)?;
+        serde_json::to_writer(&mut file, workspace)?;
+        file.as_file().sync_all()?;
+        file.persist(workspace.directory.join(MADE)).map(drop).map_err(|error| error.error)
+    }
+}
