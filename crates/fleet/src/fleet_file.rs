@@ -53,7 +53,7 @@ pub struct FleetFile {
     pub aggregation: Aggregation,
 }
 
-/// A strategy and what it is told. What does not concern the strategy has its default.
+/// A strategy and its settings. What does not concern the strategy has its default.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StrategySettings {
     pub coordination: CoordinationStrategy,

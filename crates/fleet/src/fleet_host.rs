@@ -22,11 +22,11 @@ pub struct HomeBranch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FleetPoint {
     Prepared,
-    /// The process exists, and waits to be told that it is on record.
+    /// The process exists, and waits until it is on record.
     Spawned,
-    /// It is on record and has not been told.
+    /// It is on record and has not been released.
     Recorded,
-    Told,
+    Released,
     /// A process has ended, which is not on record.
     Ended,
     BroughtHome,
@@ -38,7 +38,7 @@ impl FleetPoint {
         Self::Prepared,
         Self::Spawned,
         Self::Recorded,
-        Self::Told,
+        Self::Released,
         Self::Ended,
         Self::BroughtHome,
         Self::Settled,

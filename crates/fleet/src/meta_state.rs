@@ -45,7 +45,7 @@ const SCHEMA: &str = "
         place INTEGER NOT NULL,
         pid INTEGER,
         process TEXT NOT NULL DEFAULT '',
-        is_told INTEGER NOT NULL DEFAULT 0,
+        is_released INTEGER NOT NULL DEFAULT 0,
         attempts INTEGER NOT NULL DEFAULT 0,
         roadmap_path TEXT NOT NULL,
         working_dir TEXT NOT NULL DEFAULT '',
@@ -166,8 +166,8 @@ pub struct HarnessRow {
     pub pid: Option<u32>,
     /// Distinguishes the process from a later one of the same number.
     pub process: String,
-    /// Whether the process was told to begin.
-    pub is_told: bool,
+    /// Whether the process was released to begin.
+    pub is_released: bool,
     /// Processes that were started.
     pub attempts: u32,
     pub status: HarnessStatus,
@@ -330,7 +330,7 @@ impl MetaState {
 
     /// In the order of the file.
     pub fn harnesses(&self) -> Result<Vec<HarnessRow>, MetaStateError> {
-        let query = "SELECT h.harness_id, h.working_dir, h.pid, h.process, h.is_told, h.attempts, h.status, h.checked_tasks, h.request,
+        let query = "SELECT h.harness_id, h.working_dir, h.pid, h.process, h.is_released, h.attempts, h.status, h.checked_tasks, h.request,
                             h.ended_as, h.result_json, w.branch_name, w.merge_commit, w.note
                      FROM sub_harnesses h LEFT JOIN worktrees w ON w.harness_id = h.harness_id AND w.merge_commit IS NOT NULL
                      ORDER BY h.place";
@@ -354,7 +354,7 @@ impl MetaState {
         )
     }
 
-    /// A process exists and has not been told to begin.
+    /// A process exists and waits to be released.
     pub fn record_process(
         &self,
         id: &str,
@@ -363,20 +363,20 @@ impl MetaState {
         now: Timestamp,
     ) -> Result<(), MetaStateError> {
         self.execute(
-            "UPDATE sub_harnesses SET pid = ?2, process = ?3, is_told = 0, attempts = attempts + 1, status = 'running',
+            "UPDATE sub_harnesses SET pid = ?2, process = ?3, is_released = 0, attempts = attempts + 1, status = 'running',
                  started_at = coalesce(started_at, ?4) WHERE harness_id = ?1",
             params![id, pid, process, now.to_string()],
         )
     }
 
-    pub fn record_told(&self, id: &str) -> Result<(), MetaStateError> {
-        self.execute("UPDATE sub_harnesses SET is_told = 1 WHERE harness_id = ?1", params![id])
+    pub fn record_released(&self, id: &str) -> Result<(), MetaStateError> {
+        self.execute("UPDATE sub_harnesses SET is_released = 1 WHERE harness_id = ?1", params![id])
     }
 
     /// A process ended before it had begun, so it was none.
     pub fn forget_process(&self, id: &str) -> Result<(), MetaStateError> {
         self.execute(
-            "UPDATE sub_harnesses SET pid = NULL, process = '', is_told = 0, attempts = attempts - 1, status = 'pending' WHERE harness_id = ?1",
+            "UPDATE sub_harnesses SET pid = NULL, process = '', is_released = 0, attempts = attempts - 1, status = 'pending' WHERE harness_id = ?1",
             params![id],
         )
     }
@@ -512,7 +512,7 @@ fn harness_row(row: &Row<'_>) -> rusqlite::Result<HarnessRow> {
         working_dir: (!working_dir.is_empty()).then(|| PathBuf::from(working_dir)),
         pid: row.get(2)?,
         process: row.get(3)?,
-        is_told: row.get(4)?,
+        is_released: row.get(4)?,
         attempts: row.get(5)?,
         status: serde_json::from_value(Value::String(status)).unwrap_or(HarnessStatus::Pending),
         checked_tasks: row.get(7)?,

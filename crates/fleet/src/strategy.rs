@@ -108,7 +108,7 @@ pub trait HarnessManager {
     /// Asks harnesses to end. They are over later, when they have ended.
     fn stop(&mut self, ids: &[String], why: &str) -> Result<(), Self::Error>;
 
-    /// The next harness that is over and that the strategy has not been told of, in the order of their ends.
+    /// The next harness that is over and that the strategy does not know of, in the order of their ends.
     fn take_ended(&mut self) -> Result<Option<String>, Self::Error>;
 
     /// Waits until something has changed; false if nothing runs any more.

@@ -32,7 +32,7 @@ use crate::strategy::{FleetMember, HarnessManager, StartSetup, strategy_for};
 use self::running::{RunningHarness, StopReason};
 pub use self::wake_up::WakeUp;
 
-/// Told to a new process once it is on record.
+/// What a new process waits for: it is on record.
 pub const BEGIN: &[u8] = b"begin\n";
 
 /// Between two looks at requests, times and progress. Ends are noticed without looking.
@@ -62,7 +62,7 @@ pub enum SupervisorError {
     Host(String),
 }
 
-/// What happens in a fleet, for whoever watches.
+/// What happens in a fleet, for those who watch.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FleetEvent {
@@ -128,7 +128,7 @@ pub struct Supervisor<'a> {
     fleet: FleetRow,
     members: Vec<FleetMember>,
     running: Vec<RunningHarness>,
-    /// Over, but the strategy has not been told.
+    /// Over, but the strategy does not know yet.
     ended: VecDeque<String>,
     /// Commits that have come home.
     homes: Vec<(String, HomeBranch)>,
@@ -245,7 +245,7 @@ impl<'a> Supervisor<'a> {
         self.emit(FleetEvent::Warning { message });
     }
 
-    /// Tells the harnesses, and whoever reads the state.
+    /// For the harnesses, and for those who read the state.
     fn share(
         &self,
         event_type: &str,
@@ -285,7 +285,7 @@ impl<'a> Supervisor<'a> {
         self.spawn(&harness, &working_dir)
     }
 
-    /// Starts the process, puts it on record, and tells it to begin.
+    /// Starts the process, puts it on record, and releases it.
     fn spawn(&mut self, harness: &SubHarness, working_dir: &Path) -> Result<(), SupervisorError> {
         let id = harness.id.as_str();
         let mut command = self.host.command(&self.fleet, harness, working_dir);
@@ -301,16 +301,16 @@ impl<'a> Supervisor<'a> {
         let pid = child.id();
         self.state.record_process(id, pid, &process_identity(pid), Timestamp::now())?;
         self.checkpoint(FleetPoint::Recorded)?;
-        let told = child.stdin.take().map(|mut stdin| stdin.write_all(BEGIN));
+        let released = child.stdin.take().map(|mut stdin| stdin.write_all(BEGIN));
         let handle = match HarnessHandle::of_child(working_dir, id, child) {
             Ok(handle) => handle,
             Err(error) => return Err(SupervisorError::Host(error.to_string())),
         };
-        // A process that could not be told has ended, which is noticed like any other end.
-        if let Some(Ok(())) = told {
-            self.state.record_told(id)?;
+        // A process that cannot be released has ended, which is noticed like any other end.
+        if let Some(Ok(())) = released {
+            self.state.record_released(id)?;
         }
-        self.checkpoint(FleetPoint::Told)?;
+        self.checkpoint(FleetPoint::Released)?;
         let attempt = self.row(id)?.attempts;
         self.share("spawn", Some(id), &json!({ "pid": pid, "attempt": attempt }))?;
         if let Some(member) = self.member(id) {
@@ -457,7 +457,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Requests for single harnesses that have not started. One that runs is asked by whoever asks.
+    /// Requests for single harnesses that have not started. One that runs gets them directly.
     fn look_at_requests(&mut self) -> Result<(), SupervisorError> {
         let is_pending =
             |member: &FleetMember| member.result.is_none() && member.status == HarnessStatus::Pending;

@@ -28,6 +28,7 @@ mod documented_tests;
 mod environments;
 mod event_order;
 mod example_agents;
+mod fleet;
 mod full_disk;
 mod gemini;
 mod git_locks;

@@ -255,7 +255,7 @@ fn pipeline_executes_sequentially_and_hands_context_on() {
 }
 
 #[test]
-fn pipeline_stops_on_failure_unless_it_is_told_otherwise() {
+fn pipeline_stops_on_failure_unless_it_is_released_otherwise() {
     let members = [member("plan", &[]), member("build", &[]), member("test", &[])];
     let ends = [result("plan", true), result("build", false), result("test", true)];
     let mut plays = Plays::new(&members, &ends);
@@ -369,7 +369,7 @@ fn voting_chooses_by_its_criterion_and_names_ties() {
 }
 
 #[test]
-fn a_supervisor_that_starts_again_tells_the_strategy_of_earlier_ends_first() {
+fn a_supervisor_that_starts_again_reports_earlier_ends_first() {
     // Nothing is started before it is known that a race is over.
     let mut members = [member("a", &[]), member("b", &[]), member("c", &[])];
     members[0].status = HarnessStatus::Completed;

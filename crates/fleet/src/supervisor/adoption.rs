@@ -10,13 +10,13 @@ use super::running::RunningHarness;
 use super::{FleetEvent, Supervisor, SupervisorError};
 use crate::meta_state::HarnessRow;
 
-/// How long a process may take to begin or to end if it is not known whether it was told to begin.
+/// How long a process may take to begin or to end if it is not known whether it was released.
 const UNSURE_LIMIT: Duration = Duration::from_secs(30);
 const UNSURE_LOOK: Duration = Duration::from_millis(20);
 
 impl Supervisor<'_> {
     pub(super) fn adopt(&mut self, mut rows: Vec<HarnessRow>) -> Result<(), SupervisorError> {
-        // The strategy is told of what is over in the order of the ends.
+        // The strategy hears of the ends in their order.
         rows.sort_by_key(|row| row.ended_as.unwrap_or(u32::MAX));
         for row in rows {
             self.homes.extend(row.home.clone().map(|home| (row.id.clone(), home)));
@@ -41,7 +41,7 @@ impl Supervisor<'_> {
             Err(error) => return self.settle_unstarted(&row.id, HarnessStatus::Failed, &error.to_string()),
         };
         let running = RunningHarness::new(handle);
-        if !row.is_told && is_unbegun(&running) {
+        if !row.is_released && is_unbegun(&running) {
             self.state.forget_process(&row.id)?;
             if let Some(member) = self.member(&row.id) {
                 member.status = HarnessStatus::Pending;
@@ -58,7 +58,7 @@ impl Supervisor<'_> {
     }
 }
 
-/// Whether a process that was perhaps not told to begin has ended without having begun. If it was told, it soon writes its status.
+/// Whether a process that was perhaps not released has ended without having begun. If it was, it soon writes its status.
 fn is_unbegun(running: &RunningHarness) -> bool {
     let has_begun = || running.handle.directory().read_status().ok().flatten().is_some();
     let deadline = Instant::now() + UNSURE_LIMIT;

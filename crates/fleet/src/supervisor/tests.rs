@@ -15,7 +15,7 @@ use crate::fleet_file::{FleetFile, SubHarness};
 use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch};
 use crate::meta_state::{FleetRow, MetaState, Request};
 
-/// Waits to be told, notes that it has begun, does what it is for, and writes its last status.
+/// Waits to be released, notes that it has begun, does what it is for, and writes its last status.
 const PROLOGUE: &str = "read line && [ \"$line\" = begin ] || exit 0; echo $$ >> begun; cp running.json .harness/$ID/status.json; ";
 
 /// Harnesses that are shell scripts.
@@ -248,7 +248,7 @@ fn a_supervisor_that_is_killed_loses_nothing_and_starts_nothing_twice() {
 fn a_live_harness_is_adopted_and_its_end_is_noticed() {
     let host = ShellHost::new(&[("a", "while [ ! -e go ]; do sleep 0.02; done; end complete 0")]);
     let plan = plan("coordination: parallel", &[("a", "")]);
-    *host.kill_at.borrow_mut() = Some((FleetPoint::Told, 1));
+    *host.kill_at.borrow_mut() = Some((FleetPoint::Released, 1));
     host.run(&plan, &WakeUp::new().expect("a pipe"), |_| {}).expect_err("killed");
     *host.kill_at.borrow_mut() = None;
     let (outcome, _) = host
@@ -266,7 +266,7 @@ fn a_live_harness_is_adopted_and_its_end_is_noticed() {
 fn a_number_that_now_is_another_process_is_not_taken_for_a_harness() {
     let host = ShellHost::new(&[("a", "end complete 0")]);
     let plan = plan("coordination: parallel", &[("a", "")]);
-    *host.kill_at.borrow_mut() = Some((FleetPoint::Told, 1));
+    *host.kill_at.borrow_mut() = Some((FleetPoint::Released, 1));
     host.run(&plan, &WakeUp::new().expect("a pipe"), |_| {}).expect_err("killed");
     *host.kill_at.borrow_mut() = None;
     let state = MetaState::find(host.project.path()).expect("state").expect("there");
@@ -274,7 +274,7 @@ fn a_number_that_now_is_another_process_is_not_taken_for_a_harness() {
     state
         .record_process("a", std::process::id(), "another boot:1", jiff::Timestamp::now())
         .expect("recorded");
-    state.record_told("a").expect("recorded");
+    state.record_released("a").expect("recorded");
     assert_eq!(host.simply(&plan).0, FleetOutcome::Succeeded);
 }
 
