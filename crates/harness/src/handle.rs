@@ -204,6 +204,8 @@ impl HarnessHandle {
         if let Some(file) = &file {
             self.current_iteration = file.current_iteration;
         }
+        // The view may be missing or damaged; the harness has written the numbers twice.
+        let counts = counts.or_else(|| file.as_ref().map(counts_of));
         if let Some(counts) = &counts {
             self.progress = counts.progress();
         }
@@ -272,6 +274,16 @@ impl HarnessHandle {
             output: self.output(),
             execution_seconds: counts.total_execution_time.as_secs_f64(),
         }
+    }
+}
+
+/// What the status file says about tasks.
+fn counts_of(file: &StatusFile) -> HarnessCounts {
+    HarnessCounts {
+        tasks: file.tasks_total,
+        completed: file.tasks_completed,
+        failed: file.tasks_failed,
+        ..HarnessCounts::default()
     }
 }
 

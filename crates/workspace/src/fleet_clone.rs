@@ -11,8 +11,10 @@ use std::path::PathBuf;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{DOCUMENT_LIMIT, read_text, remove_tree};
 
+use crate::first_commit::Beginning;
 use crate::hub::Hub;
 use crate::landing::{Landing, LandingConsent, LandingTarget};
+use crate::project_files::OWN_DIRECTORY;
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 use crate::workspace_preparation::clear;
@@ -47,6 +49,14 @@ pub struct BroughtHome {
 }
 
 impl Hub {
+    /// Makes sure that there is a commit to start from. Returns the names of the user's uncommitted files, which clones do not have.
+    pub async fn begin_clones(&self) -> Result<(Vec<String>, Option<Beginning>), Fault> {
+        let _turn = self.landing_turn().await?;
+        let (from, beginning) = self.update_or_begin().await?;
+        let is_ours = |name: &String| name.split('/').any(|part| part == OWN_DIRECTORY || part == ".harness");
+        Ok((from.uncommitted.into_iter().filter(|name| !is_ours(name)).collect(), beginning))
+    }
+
     /// The clone `name` on the branch `branch`, from the user's last commit or from these commits of the hub. One that is complete is left as
     /// it is. Returns the project directory in it.
     pub async fn fleet_clone(&self, name: &str, branch: &str, commits: &[String]) -> Result<PathBuf, Fault> {

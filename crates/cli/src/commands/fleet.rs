@@ -4,6 +4,7 @@ mod context;
 mod control;
 mod disk_use;
 mod logs;
+mod screen;
 mod status;
 mod task_fleet;
 mod up;

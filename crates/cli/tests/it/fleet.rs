@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use autonoe_scripted::ScriptedServer;
@@ -78,14 +78,16 @@ fn status_of(project: &CliTestProject, id: &str) -> Value {
     harnesses.into_iter().find(|harness| harness["id"] == id).expect(id)
 }
 
-/// A file in the workspace of the agents of a harness.
+/// A file in the workspace of the agents of a harness; `None` before the harness has begun.
 fn agents_file(project: &CliTestProject, id: &str, name: &str) -> Option<PathBuf> {
-    let working_dir = status_of(project, id)["working_dir"].as_str()?.to_owned();
+    let (_, status) = fleet(project, &["status", "--json"]);
+    let status: Value = serde_json::from_str(&status).ok()?;
+    let harness = status["harnesses"].as_array()?.iter().find(|harness| harness["id"] == id)?.clone();
+    let working_dir = harness["working_dir"].as_str()?;
     let states = fs::read_dir(project.home().join(".local/state/autonoe/projects")).ok()?.flatten();
-    let state = states.map(|entry| entry.path()).find(|state| {
-        fs::read_to_string(state.join("root")).is_ok_and(|root| root == working_dir)
-    })?;
-    Some(state.join("hub/workspaces/1/tree").join(name))
+    let has_root =
+        |state: &PathBuf| fs::read_to_string(state.join("root")).is_ok_and(|root| root == working_dir);
+    Some(states.map(|entry| entry.path()).find(has_root)?.join("hub/workspaces/1/tree").join(name))
 }
 
 fn sessions(project: &CliTestProject, id: &str) -> usize {
@@ -95,7 +97,8 @@ fn sessions(project: &CliTestProject, id: &str) -> usize {
 }
 
 fn kill(pid: &Value) {
-    let pid = pid.as_u64().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw).expect("a process");
+    let pid =
+        pid.as_u64().and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw).expect("a process");
     kill_process(pid, Signal::KILL).expect("killed");
 }
 
@@ -126,7 +129,10 @@ fn harnesses_build_on_each_other_share_what_they_know_and_come_home_as_branches(
     assert_eq!(run.code, Some(0), "{:#?}\n{}", run.events, run.stderr);
     assert_script_followed(&model);
     let last = run.events.last().expect("events");
-    assert_eq!((&last["type"], &last["outcome"], &last["merged"]["branch"]), (&"fleet_ended".into(), &"succeeded".into(), &"autonoe/shop-merged".into()));
+    assert_eq!(
+        (&last["type"], &last["outcome"], &last["merged"]["branch"]),
+        (&"fleet_ended".into(), &"succeeded".into(), &"autonoe/shop-merged".into())
+    );
     let ended: Vec<&str> = run.of_type("harness_ended").filter_map(|event| event["id"].as_str()).collect();
     assert_eq!(ended.len(), 3);
     assert!(ended.iter().position(|id| *id == "api") < ended.iter().position(|id| *id == "web"), "{ended:?}");
@@ -140,21 +146,46 @@ fn harnesses_build_on_each_other_share_what_they_know_and_come_home_as_branches(
     assert_eq!((&result["success"], result["results"].as_array().map(Vec::len)), (&true.into(), Some(3)));
 
     let web = status_of(&project, "web");
-    assert_eq!((&web["state"], &web["progress"], &web["branch"]), (&"completed".into(), &1.0.into(), &"autonoe/shop/web".into()));
-    assert_eq!((&web["result"]["tasks_verified"], &web["session"], &web["alerts"]), (&1.into(), &1.into(), &2.into()));
+    assert_eq!(
+        (&web["state"], &web["progress"], &web["branch"]),
+        (&"completed".into(), &1.0.into(), &"autonoe/shop/web".into())
+    );
+    assert_eq!(
+        (&web["result"]["tasks_verified"], &web["session"], &web["alerts"]),
+        (&1.into(), &1.into(), &2.into())
+    );
     assert!(web["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{web}");
     let (_, table) = fleet(&project, &["status"]);
-    assert!(table.contains("web") && table.contains("[##########] 100 %") && table.contains("All 3 harnesses are completed."), "{table}");
+    assert!(
+        table.contains("web")
+            && table.contains("[##########] 100 %")
+            && table.contains("All 3 harnesses are completed."),
+        "{table}"
+    );
     assert_eq!(fleet_json(&project, &["context", "api.port"]), 8080);
     assert_eq!(fleet(&project, &["artifacts", "api.txt"]), (Some(0), "done\n".to_owned()));
     assert_eq!(fleet_json(&project, &["artifacts"])["artifacts"][0]["source_harness"], "api");
     let events = fleet_json(&project, &["context", "--events"]);
-    let kinds: Vec<&str> = events["events"].as_array().expect("events").iter().filter_map(|event| event["event_type"].as_str()).collect();
-    assert_eq!(["spawn", "complete", "artifact", "fleet_ended"].map(|kind| kinds.iter().filter(|found| **found == kind).count()), [3, 3, 1, 1]);
+    let kinds: Vec<&str> = events["events"]
+        .as_array()
+        .expect("events")
+        .iter()
+        .filter_map(|event| event["event_type"].as_str())
+        .collect();
+    assert_eq!(
+        ["spawn", "complete", "artifact", "fleet_ended"]
+            .map(|kind| kinds.iter().filter(|found| **found == kind).count()),
+        [3, 3, 1, 1]
+    );
     let alerts = fleet_json(&project, &["alerts", "web", "--severity", "success"]);
     assert_eq!(alerts["alerts"].as_array().map(Vec::len), Some(2), "{alerts}");
     let sizes = fleet_json(&project, &["du"]);
-    assert!(sizes["harnesses"].as_array().is_some_and(|all| all.len() == 3 && all[0]["clone_bytes"].as_u64() > Some(0)), "{sizes}");
+    assert!(
+        sizes["harnesses"]
+            .as_array()
+            .is_some_and(|all| all.len() == 3 && all[0]["clone_bytes"].as_u64() > Some(0)),
+        "{sizes}"
+    );
     assert_eq!(sessions(&project, "web"), 1);
     let (code, said) = fleet(&project, &["stop"]);
     assert!(code == Some(2) && said.contains("The fleet shop has ended."), "{said}");
@@ -166,7 +197,8 @@ fn killed_workers_and_supervisors_lose_nothing_and_repeat_nothing() {
     let project = project("- coordination: parallel", &[("api", ""), ("web", "")], "");
     let waits = "touch ready; until [ -e go ]; do sleep 0.05; done; rm go ready; ";
     let model = model(&[builds("api", &[], waits, ""), builds("web", &[], waits, "")].concat());
-    let start = || up(&project, &model, &[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
+    let start =
+        || up(&project, &model, &[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     let at_work = |id: &str| {
         until(&format!("{id} is in its session"), || {
             agents_file(&project, id, "ready").is_some_and(|ready| ready.exists())
@@ -187,10 +219,20 @@ fn killed_workers_and_supervisors_lose_nothing_and_repeat_nothing() {
         first.wait().expect("reaped");
         let status = fleet_json(&project, &["status"]);
         assert_eq!(status["supervisor_pid"], Value::Null);
-        assert!(status["harnesses"].as_array().expect("harnesses").iter().all(|harness| harness["state"] == "running"), "{status}");
+        assert!(
+            status["harnesses"]
+                .as_array()
+                .expect("harnesses")
+                .iter()
+                .all(|harness| harness["state"] == "running"),
+            "{status}"
+        );
         first = start();
         let adopted = BufReader::new(first.stdout.take().expect("piped")).lines().take(3);
-        let adopted: Vec<String> = adopted.map(|line| line.expect("a line")).filter(|line| line.contains("harness_adopted")).collect();
+        let adopted: Vec<String> = adopted
+            .map(|line| line.expect("a line"))
+            .filter(|line| line.contains("harness_adopted"))
+            .collect();
         assert_eq!(adopted.len(), 2, "{adopted:?}");
         let (code, said) = fleet(&project, &["up", "--json"]);
         assert!(code == Some(2) && said.contains("A fleet is at work in"), "{said}");
@@ -202,7 +244,10 @@ fn killed_workers_and_supervisors_lose_nothing_and_repeat_nothing() {
     assert_eq!(["api", "web"].map(|id| sessions(&project, id)), [1, 1]);
     assert_eq!(status_of(&project, "web")["attempts"], 1, "it was not started again");
     for id in ["api", "web"] {
-        assert_eq!(project.git(&["log", "--format=%s", &format!("autonoe/shop/{id}")]), format!("{id}\nwork"));
+        assert_eq!(
+            project.git(&["log", "--format=%s", &format!("autonoe/shop/{id}")]),
+            format!("{id}\nwork")
+        );
     }
     let pid = api["pid"].as_i64().and_then(|pid| i32::try_from(pid).ok()).expect("a process");
     until("no harness is left", || !is_running(pid));
@@ -214,8 +259,11 @@ fn people_steer_a_fleet_and_stop_it() {
     let model = model(&builds("api", &[], "touch ready; until [ -e go ]; do sleep 0.05; done; ", ""));
     let (code, said) = fleet(&project, &["status"]);
     assert!(code == Some(2) && said.contains("There is no fleet in"), "{said}");
-    let child = up(&project, &model, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("it is in its session", || agents_file(&project, "api", "ready").is_some_and(|ready| ready.exists()));
+    let child =
+        up(&project, &model, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    until("it is in its session", || {
+        agents_file(&project, "api", "ready").is_some_and(|ready| ready.exists())
+    });
     let (code, said) = fleet(&project, &["send", "api", "Mind", "the", "tests"]);
     assert!(code == Some(0) && said.contains("api: the next session gets it"), "{said}");
     for (args, expected) in [
@@ -229,7 +277,10 @@ fn people_steer_a_fleet_and_stop_it() {
     }
     assert_eq!(fleet_json(&project, &["pause"])["harnesses"][0]["state"], "paused");
     let status = fleet_json(&project, &["status"]);
-    assert_eq!((&status["is_paused"], &status["harnesses"][0]["state"], &status["harnesses"][1]["state"]), (&true.into(), &"paused".into(), &"pending".into()));
+    assert_eq!(
+        (&status["is_paused"], &status["harnesses"][0]["state"], &status["harnesses"][1]["state"]),
+        (&true.into(), &"paused".into(), &"pending".into())
+    );
     assert_eq!(fleet_json(&project, &["resume"])["harnesses"][0]["state"], "resumed");
     assert_eq!(fleet_json(&project, &["context", "note", "from a person"]), "from a person");
     let api = status_of(&project, "api");
@@ -255,21 +306,43 @@ fn wrong_input_is_refused_before_anything_starts() {
     assert!(said(&["up"]).contains("these harnesses wait for each other: a → b → a"));
     assert!(said(&["up", "NONE.md"]).contains("NONE.md does not exist."));
     assert!(said(&["up", "/etc/hostname"]).contains("is not in the project"));
-    assert!(said(&["up", "--strategy", "race", "--backends", "claude,codex", "Write a text"]).contains("The checks decide in a race, and .harness/task-"));
-    assert!(said(&["up", "--strategy", "race", "--backends", "claude", "--check", "true", "Write a text"]).contains("a race needs at least 2 harnesses, and there are 1"));
+    assert!(
+        said(&["up", "--strategy", "race", "--backends", "claude,codex", "Write a text"])
+            .contains("The checks decide in a race, and .harness/task-")
+    );
+    assert!(
+        said(&["up", "--strategy", "race", "--backends", "claude", "--check", "true", "Write a text"])
+            .contains("a race needs at least 2 harnesses, and there are 1")
+    );
     assert!(said(&["up", "--strategy", "race", "Write a text"]).contains("--backends"));
     project.write("FLEET.md", "## Strategy\ncoordination: parallel\n## Sub-Harnesses\n### a\nroadmap: a.md\n### b\nroadmap: missing.md\n");
     assert!(said(&["up"]).contains("missing.md cannot be read"));
-    project.write("FLEET.md", "## Strategy\ncoordination: parallel\n## Sub-Harnesses\n### a\nroadmap: a.md\ncli: codex\n");
-    assert!(said(&["up", "--", "--backend", "native"]).contains("The options for a are wrong: the argument '--backend <NAME>' cannot be used multiple times."));
-    assert!(said(&["up", "--", "--frob"]).contains("The options for a are wrong: unexpected argument '--frob' found."));
-    assert!(said(&["up", "--", "--dry-run"]).contains("--dry-run cannot be given to the harnesses of a fleet."));
+    project.write(
+        "FLEET.md",
+        "## Strategy\ncoordination: parallel\n## Sub-Harnesses\n### a\nroadmap: a.md\ncli: codex\n",
+    );
+    assert!(said(&["up", "--", "--backend", "native"]).contains(
+        "The options for a are wrong: the argument '--backend <NAME>' cannot be used multiple times."
+    ));
+    assert!(
+        said(&["up", "--", "--frob"])
+            .contains("The options for a are wrong: unexpected argument '--frob' found.")
+    );
+    assert!(
+        said(&["up", "--", "--dry-run"]).contains("--dry-run cannot be given to the harnesses of a fleet.")
+    );
     assert!(!project.root().join(".harness/meta_state.db").exists(), "nothing has begun");
 }
 
 /// The environment of the real agents, each on a model of its own.
-fn with_agents(command: &mut Command, project: &CliTestProject, agents: &[&TestVendor], models: [&ScriptedServer; 3]) {
-    let bin = agents.iter().map(|agent| agent.offer(project)).next().expect("agents");
+fn with_agents(
+    command: &mut Command,
+    project: &CliTestProject,
+    agents: &[&TestVendor],
+    models: [&ScriptedServer; 3],
+) {
+    let bins: Vec<PathBuf> = agents.iter().map(|agent| agent.offer(project)).collect();
+    let bin = &bins[0];
     let [claude, codex, gemini] = models;
     command
         .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
@@ -310,25 +383,43 @@ fn lines_until(child: &mut Child, wanted: impl Fn(&Value) -> bool) -> Vec<Value>
 /// The real claude, codex and gemini: the one that ends first has failed its check, and has not won.
 #[test]
 fn the_agent_whose_checks_pass_wins_a_race_even_if_a_failing_one_ends_first() {
-    let (Some(claude), Some(codex), Some(gemini)) = (claude::claude(), codex::codex(), gemini::gemini()) else { return };
+    let (Some(claude), Some(codex), Some(gemini)) = (claude::claude(), codex::codex(), gemini::gemini())
+    else {
+        return;
+    };
     let project = CliTestProject::empty();
     project.write("task.md", &task_roadmap());
     let project = project.in_repository();
     let waits = builds("task", &[], "touch ready; until [ -e go ]; do sleep 0.05; done; rm go ready; ", "");
     let models = [model(&waits), model(CLAIMS), model(&gemini::with_own_tool_names(&waits))];
     let mut command = project.autonoe(Some(&models[0]));
-    command.args(["fleet", "up", "--json", "--strategy", "race", "--backends", "claude,codex,gemini", "task.md"]);
+    command.args([
+        "fleet",
+        "up",
+        "--json",
+        "--strategy",
+        "race",
+        "--backends",
+        "claude,codex,gemini",
+        "task.md",
+    ]);
     command.args(["--", "--session-delay", "0s"]);
     with_agents(&mut command, &project, &[&claude, &codex, &gemini], models.each_ref());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     let events = lines_until(&mut child, |event| event["type"] == "harness_ended");
     let first = events.last().expect("events");
     assert_eq!((&first["id"], &first["status"]), (&"codex".into(), &"failed".into()), "{first}");
-    until("gemini is in its session", || agents_file(&project, "gemini", "ready").is_some_and(|ready| ready.exists()));
+    until("gemini is in its session", || {
+        agents_file(&project, "gemini", "ready").is_some_and(|ready| ready.exists())
+    });
     fs::write(agents_file(&project, "gemini", "go").expect("known"), "").expect("written");
     let events = lines_until(&mut child, |event| event["type"] == "fleet_ended");
     let last = events.last().expect("events");
-    assert_eq!((&last["result"]["winner"]["harness_id"], &last["outcome"]), (&"gemini".into(), &"succeeded".into()), "{last}");
+    assert_eq!(
+        (&last["result"]["winner"]["harness_id"], &last["outcome"]),
+        (&"gemini".into(), &"succeeded".into()),
+        "{last}"
+    );
     assert_eq!(child.wait().expect("ended").code(), Some(0));
     assert_eq!(status_of(&project, "claude")["state"], "stopped");
     assert_eq!(project.git(&["show", "autonoe/race/gemini:task.txt"]), "done");
@@ -337,21 +428,43 @@ fn the_agent_whose_checks_pass_wins_a_race_even_if_a_failing_one_ends_first() {
 /// Two of three votes; the one that only claims has none.
 #[test]
 fn votes_are_cast_on_checked_results_of_real_agents() {
-    let (Some(claude), Some(codex), Some(gemini)) = (claude::claude(), codex::codex(), gemini::gemini()) else { return };
+    let (Some(claude), Some(codex), Some(gemini)) = (claude::claude(), codex::codex(), gemini::gemini())
+    else {
+        return;
+    };
     let project = CliTestProject::empty();
     project.write("task.md", &task_roadmap());
     let project = project.in_repository();
     let builds = builds("task", &[], "", "");
-    let models = [model(CLAIMS), model(&codex::with_own_tool_names(&builds)), model(&gemini::with_own_tool_names(&builds))];
+    let models = [
+        model(CLAIMS),
+        model(&codex::with_own_tool_names(&builds)),
+        model(&gemini::with_own_tool_names(&builds)),
+    ];
     let mut command = project.autonoe(Some(&models[0]));
-    command.args(["fleet", "up", "--json", "--strategy", "voting", "--backends", "claude,codex,gemini", "task.md"]);
+    command.args([
+        "fleet",
+        "up",
+        "--json",
+        "--strategy",
+        "voting",
+        "--backends",
+        "claude,codex,gemini",
+        "task.md",
+    ]);
     command.args(["--", "--session-delay", "0s"]);
     with_agents(&mut command, &project, &[&claude, &codex, &gemini], models.each_ref());
     let run = RunOutput::from(command.output().expect("started"));
     assert_eq!(run.code, Some(0), "{:#?}\n{}", run.events, run.stderr);
     let result = &run.events.last().expect("events")["result"];
-    assert!(["codex", "gemini"].contains(&result["winner"]["harness_id"].as_str().expect("a winner")), "{result}");
-    assert!(result["summary"].as_str().is_some_and(|text| text.starts_with("2 harnesses passed their checks;")), "{result}");
+    assert!(
+        ["codex", "gemini"].contains(&result["winner"]["harness_id"].as_str().expect("a winner")),
+        "{result}"
+    );
+    assert!(
+        result["summary"].as_str().is_some_and(|text| text.starts_with("2 harnesses passed their checks;")),
+        "{result}"
+    );
     for id in ["codex", "gemini"] {
         assert_eq!(project.git(&["show", &format!("autonoe/voting/{id}:task.txt")]), "done");
     }

@@ -17,6 +17,7 @@ fn work(fixture: &HubFixture, tree: &Path, name: &str, content: &str) -> String 
 async fn commits_come_home_to_a_branch_and_the_checkout_stays() {
     let fixture = HubFixture::new().await;
     fixture.write("a.txt", "changed by the user\n");
+    assert_eq!(fixture.hub.begin_clones().await.unwrap(), (vec!["a.txt".to_owned()], None));
     let tree = fixture.hub.fleet_clone("fleet-1-api", "autonoe/shop/api", &[]).await.unwrap();
     assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "one\n", "the last commit");
     assert_eq!(fixture.hub.bring_home("fleet-1-api").await.unwrap(), None, "nothing was committed");

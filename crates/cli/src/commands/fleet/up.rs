@@ -9,14 +9,13 @@ use autonoe_files::{ReadError, read_bytes_beneath, to_text};
 use autonoe_fleet::{
     CoordinationStrategy, FleetEvent, FleetFile, FleetOutcome, Supervisor, SupervisorError, WakeUp,
 };
-use autonoe_harness::handle::HarnessStatus;
 use autonoe_harness::task_plan::RoadmapFile;
 use autonoe_store::Project;
 use clap::{Args, CommandFactory, FromArgMatches, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
-use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::screen::FleetScreen;
 use super::task_fleet::TaskFleet;
 use crate::backend_name::{self, BackendWithModel};
 use crate::completion_candidates;
@@ -117,7 +116,16 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment) -> Result<u8, Fault
         own_executable,
         options: &args.options,
     };
-    let show = |event: &FleetEvent| show(event, args.json);
+    let screen = FleetScreen::open(args.json, environment)?;
+    let (left_out, beginning) = runtime.block_on(clones.hub.begin_clones())?;
+    let is_given = |name: &str| {
+        name.ends_with(".md") && plan.harnesses.iter().any(|harness| harness.roadmap.ends_with(name))
+    };
+    let left_out = left_out.iter().map(String::as_str).filter(|name| !is_given(name) && *name != "FLEET.md");
+    for message in beginning.map(present::beginning).into_iter().chain(present::left_out(left_out)) {
+        screen.warn(&message);
+    }
+    let show = |event: &FleetEvent| screen.show(event);
     let supervisor = Supervisor::open(project.root(), &plan, &checked_tasks, &clones, &wake_up, &show);
     let supervisor = supervisor.map_err(supervisor_fault)?;
     clones.remove_earlier(supervisor.number())?;
@@ -221,50 +229,6 @@ fn watch_signals(runtime: &tokio::runtime::Runtime, wake_up: &Arc<WakeUp>) -> Re
         });
     }
     Ok(())
-}
-
-fn show(event: &FleetEvent, is_json: bool) {
-    if is_json {
-        present::print_json(&format!("{}\n", json!(event)));
-        return;
-    }
-    let line = match event {
-        FleetEvent::FleetStarted { fleet, strategy, harnesses, is_continued } => {
-            let verb = if *is_continued { "Continuing" } else { "Starting" };
-            format!(
-                "{verb} the fleet {fleet}: {harnesses} harness(es), {strategy}. `autonoe fleet status --watch` shows it."
-            )
-        }
-        FleetEvent::HarnessStarted { id, pid, attempt: 1 } => format!("{id} has started (process {pid})."),
-        FleetEvent::HarnessStarted { id, pid, attempt } => {
-            format!("{id} has started again (process {pid}, attempt {attempt}).")
-        }
-        FleetEvent::HarnessAdopted { id, pid } => format!("{id} is still at work (process {pid})."),
-        FleetEvent::HarnessStopping { id, why } => format!("{id} is stopped: {why}."),
-        FleetEvent::HarnessEnded { id, status, error, home } => {
-            let tag = if *status == HarnessStatus::Completed { "[PASS]" } else { "[BLOCKED]" };
-            let error = error
-                .as_deref()
-                .map(|error| format!(": {}", error.trim_end_matches('.')))
-                .unwrap_or_default();
-            let branch = home.as_ref().map(|home| format!("; its commits are on branch {}", home.branch));
-            format!("{tag} {id} has ended as {}{error}{}.", status.name(), branch.unwrap_or_default())
-        }
-        FleetEvent::Warning { message } => {
-            present::warn(message);
-            return;
-        }
-        FleetEvent::FleetEnded { result, merged, .. } => {
-            let merged = merged.as_ref().map(|merged| {
-                format!(
-                    " Their commits are merged on branch {}; no check has seen them together.",
-                    merged.branch
-                )
-            });
-            format!("{}{}", result.summary, merged.unwrap_or_default())
-        }
-    };
-    present::print(&format!("{line}\n"));
 }
 
 fn supervisor_fault(error: SupervisorError) -> Fault {
