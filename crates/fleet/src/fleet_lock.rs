@@ -4,11 +4,15 @@ use std::ffi::OsStr;
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use autonoe_files::{UntrustedDir, Visibility};
 
 const HARNESS: &str = ".harness";
 const LOCK: &str = "fleet.lock";
+
+const ATTEMPTS: u32 = 20;
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum FleetLockError {
@@ -28,7 +32,7 @@ impl FleetLock {
         let path = project.join(HARNESS).join(LOCK);
         let wrong = |why: String| FleetLockError::File { path: path.display().to_string(), why };
         let mut file = open(project).map_err(wrong)?;
-        match file.try_lock() {
+        match with_retries(|| file.try_lock()) {
             Ok(()) => {
                 // Only for messages, so it may fail.
                 let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
@@ -50,6 +54,17 @@ impl FleetLock {
             Ok(()) | Err(TryLockError::Error(_)) => None,
         }
     }
+}
+
+/// A look at the lock takes it for a moment, so several attempts are made before it counts as taken.
+fn with_retries(take: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    for _ in 1..ATTEMPTS {
+        match take() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(ATTEMPT_PAUSE),
+            taken => return taken,
+        }
+    }
+    take()
 }
 
 fn open(project: &Path) -> Result<File, String> {

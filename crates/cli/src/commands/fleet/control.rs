@@ -174,7 +174,7 @@ pub fn cmd_stop(args: &FleetStopArgs, environment: &Environment) -> Result<u8, F
                 handle.directory().request_stop(stop).map_err(|error| fault("harness_files", error))?;
                 done.add(harness, "stopping", &format!("{} ends {when}.", harness.id));
             }
-            None => done.add(harness, "stopped", &format!("{} will not start.", harness.id)),
+            None => done.add(harness, "stopped", &not_running(harness)),
         }
     }
     done.print();
@@ -198,11 +198,18 @@ pub fn cmd_kill(args: &FleetKillArgs, environment: &Environment) -> Result<u8, F
                     if has_ended { ("killed", "has ended") } else { ("running", "has not ended") };
                 done.add(harness, state, &format!("{} (process {}) {what}.", harness.id, handle.pid));
             }
-            None => done.add(harness, "stopped", &format!("{} will not start.", harness.id)),
+            None => done.add(harness, "stopped", &not_running(harness)),
         }
     }
     done.print();
     Ok(if is_alive { exit::ERROR } else { exit::DONE })
+}
+
+fn not_running(harness: &HarnessRow) -> String {
+    match harness.attempts {
+        0 => format!("{} will not start.", harness.id),
+        _ => format!("{} is not running.", harness.id),
+    }
 }
 
 fn needs_unfinished(fleet: &KnownFleet) -> Result<(), Fault> {

@@ -50,7 +50,7 @@ pub fn cmd_status(args: &FleetStatusArgs, environment: &Environment) -> Result<u
         present::print_json(&format!("{:#}\n", facts.as_json()));
         return Ok(exit::DONE);
     }
-    let mut shown = String::new();
+    let mut shown = FleetText::default();
     loop {
         let facts = FleetFacts::read(project.root())?;
         let text = facts.as_text();
@@ -58,7 +58,9 @@ pub fn cmd_status(args: &FleetStatusArgs, environment: &Environment) -> Result<u
             if args.watch {
                 present::clear_screen();
             }
-            present::print_lines(&text);
+            present::print(&text.head);
+            present::print_lines(&text.table);
+            present::print(&text.results);
             shown = text;
         }
         if !args.watch || facts.fleet.row.result.is_some() {
@@ -66,6 +68,14 @@ pub fn cmd_status(args: &FleetStatusArgs, environment: &Environment) -> Result<u
         }
         std::thread::sleep(WATCH_INTERVAL);
     }
+}
+
+/// The lines of the table are folded already; all others are broken where the terminal ends.
+#[derive(Default, PartialEq)]
+struct FleetText {
+    head: String,
+    table: String,
+    results: String,
 }
 
 struct FleetFacts {
@@ -89,39 +99,36 @@ impl FleetFacts {
         Ok(Self { supervisor: FleetLock::holder(project), fleet, harnesses })
     }
 
-    fn as_text(&self) -> String {
+    fn as_text(&self) -> FleetText {
         let plan = &self.fleet.row.plan;
-        let mut text =
-            format!("Fleet {} ({}): {}\n", plan.name, plan.settings.coordination.name(), self.summary());
         let progress: f64 = self.harnesses.iter().map(HarnessFacts::progress).sum();
         let mean = progress / self.harnesses.len().max(1) as f64;
-        text.push_str(&format!("{}\n\n", bar(mean, 4 * BAR)));
+        let head = format!(
+            "Fleet {} ({}): {}\n{} {}\n\n",
+            plan.name,
+            plan.settings.coordination.name(),
+            self.summary(),
+            bar(mean, 3 * BAR),
+            percent(mean)
+        );
         let rows = self.harnesses.iter().map(|harness| {
+            let of_file = |number: fn(&StatusFile) -> u32| {
+                harness.file.as_ref().map_or_else(String::new, |file| number(file).to_string())
+            };
             [
                 harness.row.id.clone(),
                 harness.state.name().to_owned(),
                 bar(harness.progress(), BAR),
+                percent(harness.progress()),
                 harness.task(),
-                harness.file.as_ref().map_or_else(String::new, |file| file.current_iteration.to_string()),
+                of_file(|file| file.current_iteration),
                 harness.cost(),
-                harness.file.as_ref().map_or_else(String::new, |file| file.alerts_issued.to_string()),
+                of_file(|file| file.alerts_issued),
             ]
         });
-        let header = ["HARNESS", "STATE", "PROGRESS", "TASK", "SESSION", "COST", "ALERTS"];
-        text.push_str(&present::table(header, rows, &[4, 5, 6]));
-        for harness in &self.harnesses {
-            if let Some(home) = &harness.row.home {
-                text.push_str(&format!("\n{}: branch {}", harness.row.id, home.branch));
-                text.push_str(&home.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default());
-            }
-            if let Some(error) = harness.row.result.as_ref().and_then(|result| result.error.as_deref()) {
-                text.push_str(&format!("\n{}: {error}", harness.row.id));
-            }
-        }
-        if !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text
+        let header = ["HARNESS", "STATE", "PROGRESS", "DONE", "TASK", "SESSION", "COST", "ALERTS"];
+        let table = present::table(header, rows, &[3, 5, 6, 7]);
+        FleetText { head, table, results: self.harnesses.iter().map(HarnessFacts::outcome).collect() }
     }
 
     fn summary(&self) -> String {
@@ -190,7 +197,24 @@ impl HarnessFacts {
     fn task(&self) -> String {
         let is_over = self.row.result.is_some();
         let task = self.file.as_ref().and_then(|file| file.task_description.as_deref()).filter(|_| !is_over);
-        task.unwrap_or_default().chars().take(TASK).collect()
+        let task = task.unwrap_or_default();
+        match task.char_indices().nth(TASK) {
+            Some((end, _)) => format!("{}…", task[..end].trim_end()),
+            None => task.to_owned(),
+        }
+    }
+
+    /// Its branch, and why it did not succeed; empty while there is nothing to say.
+    fn outcome(&self) -> String {
+        let mut text = String::new();
+        if let Some(home) = &self.row.home {
+            let note = home.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
+            text.push_str(&format!("{}: branch {}{note}\n", self.row.id, home.branch));
+        }
+        if let Some(error) = self.row.result.as_ref().and_then(|result| result.error.as_deref()) {
+            text.push_str(&format!("{}: {error}\n", self.row.id));
+        }
+        text
     }
 
     fn cost(&self) -> String {
@@ -223,8 +247,12 @@ impl HarnessFacts {
     }
 }
 
-/// `[####------]  40 %`
+/// `[####------]`; without a space, at which a table would break it.
 fn bar(part: f64, width: usize) -> String {
     let filled = ((part * width as f64).round() as usize).min(width);
-    format!("[{}{}] {:>3.0} %", "#".repeat(filled), "-".repeat(width - filled), part * 100.0)
+    format!("[{}{}]", "#".repeat(filled), "-".repeat(width - filled))
+}
+
+fn percent(part: f64) -> String {
+    format!("{:.0}%", part * 100.0)
 }
