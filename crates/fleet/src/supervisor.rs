@@ -347,9 +347,15 @@ impl<'a> Supervisor<'a> {
         if let Some(why) = &running.stop_reason
             && !result.success
         {
-            (status, result.error) = (why.status(), Some(why.to_string()));
-        } else if request == Some(Request::Kill) && !result.success {
-            (status, result.error) = (HarnessStatus::Stopped, Some("It was killed on request.".to_owned()));
+            (status, result.error) = (why.status(), Some(why.sentence()));
+        } else if let Some(request) = request
+            && !result.success
+        {
+            let how = match (request, status) {
+                (Request::Kill, HarnessStatus::Failed) => "killed",
+                _ => "stopped",
+            };
+            (status, result.error) = (HarnessStatus::Stopped, Some(format!("It was {how} on request.")));
         }
         let harness = self.plan_of(&id)?;
         let home = match self.host.bring_home(&self.fleet, &harness) {

@@ -435,7 +435,10 @@ fn votes_are_cast_on_checked_results_of_real_agents() {
     let project = CliTestProject::empty();
     project.write("task.md", &task_roadmap());
     let project = project.in_repository();
-    let builds = builds("task", &[], "", "");
+    let shares = r#"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__context_set", input = { key = "seen", value = true, scope = "own" } }]"#;
+    let builds = builds("task", &[], "", shares);
     let models = [
         model(CLAIMS),
         model(&codex::with_own_tool_names(&builds)),
@@ -466,6 +469,7 @@ fn votes_are_cast_on_checked_results_of_real_agents() {
         "{result}"
     );
     for id in ["codex", "gemini"] {
+        assert_eq!(fleet_json(&project, &["context", "seen", "--harness", id]), true, "over MCP");
         assert_eq!(project.git(&["show", &format!("autonoe/voting/{id}:task.txt")]), "done");
     }
 }

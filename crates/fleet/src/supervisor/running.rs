@@ -30,6 +30,14 @@ impl StopReason {
             Self::Requested | Self::TimeOver | Self::Other(_) => HarnessStatus::Stopped,
         }
     }
+
+    /// For the result of the harness.
+    pub(super) fn sentence(&self) -> String {
+        match self {
+            Self::TooLong(_) => format!("It was stopped, since {self}."),
+            Self::Requested | Self::TimeOver | Self::Other(_) => format!("It was stopped: {self}."),
+        }
+    }
 }
 
 impl fmt::Display for StopReason {

@@ -293,7 +293,10 @@ fn the_winner_of_a_race_stops_the_others_and_one_that_failed_first_has_not_won()
         (outcome, result.winner.as_ref().map(|winner| winner.harness_id.as_str())),
         (FleetOutcome::Succeeded, Some("b"))
     );
-    assert_eq!(result.of("c").and_then(|result| result.error.as_deref()), Some("b has decided it"));
+    assert_eq!(
+        result.of("c").and_then(|result| result.error.as_deref()),
+        Some("It was stopped: b has decided it.")
+    );
     assert_eq!(fs::read_to_string(host.path("c", ".harness/c/stop")).expect("text"), "abort\n");
 }
 
@@ -330,7 +333,7 @@ fn people_stop_kill_and_pause() {
     let (outcome, result) = host.run(&parallel, &wake_up, |event| asked(&wake_up, event)).expect("it ran");
     assert_eq!(outcome, FleetOutcome::Interrupted);
     let error = |id: &str| result.of(id).and_then(|result| result.error.clone()).expect(id);
-    assert_eq!(error("a"), "the fleet was stopped");
+    assert_eq!(error("a"), "It was stopped: the fleet was stopped.");
     assert_eq!(
         (error("b").as_str(), error("c").as_str()),
         ("It was not started: the fleet was stopped.", "It was stopped on request.")
@@ -393,7 +396,7 @@ fn a_fleet_has_a_time_limit_and_a_harness_too() {
     let (outcome, result) = host.simply(&limited);
     assert_eq!(
         (outcome, result.results[0].error.as_deref()),
-        (FleetOutcome::Failed, Some("it did not end within 0 s"))
+        (FleetOutcome::Failed, Some("It was stopped, since it did not end within 0 s."))
     );
 }
 

@@ -24,7 +24,9 @@ async fn commits_come_home_to_a_branch_and_the_checkout_stays() {
     let commit = work(&fixture, &tree, "api.txt", "api\n");
     let again = fixture.hub.fleet_clone("fleet-1-api", "autonoe/shop/api", &[]).await.unwrap();
     assert!(again == tree && tree.join("api.txt").exists(), "it is used as it is");
-    for _ in 0..2 {
+    for round in 0..2 {
+        // The user commits meanwhile.
+        fixture.commit(&[("user.txt", &round.to_string())]);
         let home = fixture.hub.bring_home("fleet-1-api").await.unwrap().expect("commits");
         assert_eq!(
             (home.branch.as_str(), home.commit.as_str(), home.note),
@@ -32,8 +34,9 @@ async fn commits_come_home_to_a_branch_and_the_checkout_stays() {
         );
     }
     assert_eq!(fixture.git(&["show", "autonoe/shop/api:api.txt"]), "api");
-    assert_eq!(fixture.git(&["status", "--porcelain"]), "M a.txt".trim());
-    assert_eq!(fixture.git(&["log", "--format=%s", "main"]), "work");
+    assert_eq!(fixture.read("a.txt"), "changed by the user\n");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    assert_eq!(fixture.git(&["log", "--format=%s", "main"]), "work\nwork\nwork", "only the user's commits");
     // Another fleet of that name, which begins anew.
     let other = fixture.hub.fleet_clone("fleet-2-api", "autonoe/shop/api", &[]).await.unwrap();
     work(&fixture, &other, ".envrc", "echo\n");

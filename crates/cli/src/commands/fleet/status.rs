@@ -60,7 +60,9 @@ pub fn cmd_status(args: &FleetStatusArgs, environment: &Environment) -> Result<u
             }
             present::print(&text.head);
             present::print_lines(&text.table);
-            present::print(&text.results);
+            if !text.results.is_empty() {
+                present::print(&format!("\n{}", text.results));
+            }
             shown = text;
         }
         if !args.watch || facts.fleet.row.result.is_some() {
