@@ -556,20 +556,14 @@ impl HarnessManager for Supervisor<'_> {
 
     fn stop(&mut self, ids: &[String], why: &str) -> Result<(), SupervisorError> {
         for id in ids {
-            match self.running.iter_mut().find(|running| running.handle.harness_id == *id) {
-                Some(running) => {
-                    if running.stop(StopReason::Other(why.to_owned())) {
-                        (self.on_event)(&FleetEvent::HarnessStopping { id: id.clone(), why: why.to_owned() });
-                    }
+            if let Some(running) = self.running.iter_mut().find(|running| running.handle.harness_id == *id) {
+                let is_new = running.stop(StopReason::Other(why.to_owned()));
+                if is_new {
+                    self.emit(FleetEvent::HarnessStopping { id: id.clone(), why: why.to_owned() });
                 }
-                None if self.members.iter().any(|member| member.id == *id && member.result.is_none()) => {
-                    self.settle_unstarted(
-                        id,
-                        HarnessStatus::Stopped,
-                        &format!("It was not started: {why}."),
-                    )?;
-                }
-                None => {}
+            } else if self.members.iter().any(|member| member.id == *id && member.result.is_none()) {
+                let why = format!("It was not started: {why}.");
+                self.settle_unstarted(id, HarnessStatus::Stopped, &why)?;
             }
         }
         Ok(())
