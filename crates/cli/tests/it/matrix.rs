@@ -35,15 +35,15 @@ macro_rules! cells {
     };
 }
 
-/// A row for each backend: what it plays on each layer beside the scenes that all play everywhere.
+/// A row for each backend: what it plays on each layer beside the scenes that all play.
 macro_rules! matrix {
     ($($module:ident = $backend:ident {
         bubblewrap: [$($bubblewrap:ident)*], landlock: [$($landlock:ident)*], none: [$($none:ident)*] $(,)?
     })*) => {
         $(mod $module {
             cells!(bubblewrap, Bubblewrap, $backend, main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($bubblewrap)*);
-            cells!(landlock, Landlock, $backend, main_job_in_workspace kill_in_workspace sync_changes_nothing interrupt background $($landlock)*);
-            cells!(none, None, $backend, main_job interrupt kill background $($none)*);
+            cells!(landlock, Landlock, $backend, main_job_in_workspace kill_in_workspace sync_changes_nothing $($landlock)*);
+            cells!(none, None, $backend, main_job $($none)*);
         })*
     };
 }
@@ -51,36 +51,37 @@ macro_rules! matrix {
 matrix! {
     native = Native {
         bubblewrap: [main_job gates hook_denials false_claim quota failover resume many_sessions told told_at_the_end],
-        landlock: [main_job hook_denials resume interrupted_call told],
-        none: [hook_denials],
+        landlock: [main_job interrupt background hook_denials resume interrupted_call told],
+        none: [interrupt kill background hook_denials],
     }
     claude_code = Claude {
         bubblewrap: [
             gates hook_denials false_claim quota failover rejected_key crash resume
             many_sessions without_tools told told_at_the_end
         ],
-        landlock: [hook_denials resume interrupted_call],
-        none: [],
+        landlock: [interrupt background hook_denials resume interrupted_call],
+        none: [interrupt kill background],
     }
     codex_app_server = Codex {
         bubblewrap: [
             gates hook_denials false_claim quota failover rejected_key crash resume
             many_sessions told told_at_the_end
         ],
-        landlock: [hook_denials resume interrupted_call without_tools],
-        none: [],
+        landlock: [interrupt background hook_denials resume interrupted_call without_tools],
+        none: [interrupt kill background],
     }
     gemini_cli = Gemini {
         bubblewrap: [
             gates hook_denials false_claim quota failover rejected_key crash resume
             many_sessions told
         ],
-        landlock: [hook_denials resume interrupted_call without_tools],
-        none: [],
+        // It starts slowly: what does not depend on the layer is played on one.
+        landlock: [interrupt interrupted_call without_tools],
+        none: [kill],
     }
     codex_acp = CodexAcp {
         bubblewrap: [gates false_claim quota failover crash many_sessions],
-        landlock: [],
-        none: [without_tools],
+        landlock: [background],
+        none: [kill without_tools],
     }
 }

@@ -362,12 +362,12 @@ fn an_agent_is_unstuck_by_the_approach_that_the_checks_prefer() {
     assert_best_branch_landed(&project, result);
 }
 
-/// Killed before and after an approach has ended, and before and after the winner was chosen.
+/// Killed when an approach has ended, and before the winner was chosen.
 #[test]
 fn a_killed_exploration_continues_the_approach_that_it_was_at() {
     // Four idle sessions, the nudge, and five remedies with two sessions each: the first approach begins with session 16. The state is saved
     // after each session, and whenever the workspace was made anew.
-    for crash in ["session-ended:17", "plan-moved:18", "plan-moving:24", "plan-moved:24"] {
+    for crash in ["session-ended:17", "plan-moving:24"] {
         let project = project_for_branches();
         let model = model(&branch_script());
         let killed =

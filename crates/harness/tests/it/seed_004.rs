@@ -69,15 +69,18 @@ const WORDS: &str = "words_of_an_agent_decide_nothing_and_its_time_is_limited";
 
 #[test]
 fn every_contract_is_kept() {
+    let mut broken = Vec::new();
     for (section, contracts) in SECTIONS {
         let mut quoted = BTreeSet::new();
         for (quotation, check) in contracts {
             assert!(quoted.insert(quotation), "{section}: {quotation} is there twice");
-            let kept = std::panic::catch_unwind(check);
-            assert!(kept.is_ok(), "{section}: {quotation}");
+            if std::panic::catch_unwind(check).is_err() {
+                broken.push(format!("{section}: {quotation}"));
+            }
         }
         assert!(quoted.len() >= 10, "{section}");
     }
+    assert!(broken.is_empty(), "{broken:#?}");
 }
 
 #[test]

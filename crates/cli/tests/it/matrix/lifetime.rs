@@ -67,7 +67,8 @@ pub fn many_sessions(pair: &Pair) {
     // Programs that run in Node.js take seconds to start.
     let sessions = match pair.backend {
         MatrixBackend::Native | MatrixBackend::Codex => 20,
-        MatrixBackend::Claude | MatrixBackend::Gemini | MatrixBackend::CodexAcp => 8,
+        MatrixBackend::Claude | MatrixBackend::CodexAcp => 8,
+        MatrixBackend::Gemini => 6,
     };
     let ids: Vec<String> = (1..=sessions).map(|number| format!("D{number:02}")).collect();
     let project =
