@@ -123,15 +123,15 @@ pub(crate) fn ignored_signals() -> u64 {
 fn signal_tree(supervisor: Pid, signal: Signal) {
     let me = supervisor.as_raw_pid();
     let descendants = descendants_of(me, &processes());
-    // A descendant may have joined the supervisor's own group: the members of that group are signalled one by one.
-    let alone = descendants.iter().filter(|p| p.group == me).map(|p| p.pid);
     let groups: BTreeSet<i32> = descendants.iter().map(|p| p.group).filter(|&g| g != me).collect();
     // Errors mean that a process has exited in the meantime.
-    for pid in alone.filter_map(Pid::from_raw) {
-        let _ = kill_process(pid, signal);
-    }
     for group in groups.into_iter().filter_map(Pid::from_raw) {
         let _ = kill_process_group(group, signal);
+    }
+    // A descendant may have joined the supervisor's own group, or left its group since. No other signal is sent twice.
+    let alone = descendants.iter().filter(|p| p.group == me || signal == Signal::KILL);
+    for pid in alone.filter_map(|p| Pid::from_raw(p.pid)) {
+        let _ = kill_process(pid, signal);
     }
 }
 
