@@ -7,6 +7,7 @@ mod control;
 mod estimate;
 mod fleet_tools;
 mod job;
+mod merged_examiner;
 mod next_steps;
 mod notifier;
 mod request;
@@ -17,6 +18,7 @@ pub mod status_setup;
 mod task_store;
 
 use std::num::NonZeroU32;
+use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,6 +27,7 @@ use autonoe_core::agent::Backend;
 use autonoe_core::backend_chain::{BackendChain, ChainEntry, PhaseModels};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::{AnnouncementSubject, RunEvent};
+use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
@@ -57,6 +60,7 @@ use self::control::ControlWatch;
 pub use self::estimate::{average, estimate};
 use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, is_old_plan};
+use self::merged_examiner::{MergedExaminer, MergedWork};
 pub use self::next_steps::{DeliverableCost, cost_by_deliverable, why_blocked};
 use self::notifier::RunNotifier;
 pub use self::request::RunRequest;
@@ -335,6 +339,8 @@ impl Screen {
             }
             None => None,
         };
+        let worker_names: Vec<String> = run.workers.iter().map(|worker| worker.name.clone()).collect();
+        let worker_sites = site.as_ref().map(|site| site.workers(&worker_names)).unwrap_or_default();
         // Without the project lock, a run may have some; with it, every checkout there is stale.
         if locked.has_project_lock() {
             checkouts.remove_leftovers(Duration::ZERO);
@@ -352,6 +358,11 @@ impl Screen {
             clock: Arc::clone(&clock),
             checkouts,
             guarded: Arc::clone(&policy.guarded),
+            workers: (run.workers.iter().zip(&worker_sites))
+                .map(|(worker, site)| {
+                    (worker.work_root.clone(), Arc::clone(&worker.policy.guarded), site.held())
+                })
+                .collect(),
             gates: gates_for(Phase::Step, &policy),
             builders,
             sinks: sinks.clone(),
@@ -371,6 +382,33 @@ impl Screen {
             let status = Arc::clone(&status) as Arc<dyn StatusReader>;
             Arc::new(CheckedBranches { workspace, examiner, status }) as Arc<dyn BranchSite>
         });
+        let merged_work = plan.examiner().map(|examiner| {
+            let (sinks, span) = (sinks.clone(), span.clone());
+            Arc::new(MergedWork {
+                examiner,
+                status: Arc::clone(&status) as Arc<dyn StatusReader>,
+                clock: Arc::clone(&clock),
+                on_event: Box::new(move |event: &RunEvent| sinks.emit(&span, event)),
+                merged: Mutex::default(),
+            })
+        });
+        let mut worker_backends: Vec<Vec<BuiltBackend>> = Vec::new();
+        let mut worker_policies = Vec::new();
+        let mut worker_calls = Vec::new();
+        for (worker, site) in run.workers.into_iter().zip(&worker_sites) {
+            let service = self.deliverables(Phase::Coding, Arc::clone(&status), &journal, &sinks, &span);
+            let examiner = merged_work.iter().map(|shared| {
+                let (shared, site) = (Arc::clone(shared), site.clone());
+                Arc::new(MergedExaminer { shared, site }) as Arc<dyn Examiner>
+            });
+            let service = examiner.fold(service, DeliverableService::examined_by);
+            let own = site.clone();
+            let service = Arc::new(service.assigning(Box::new(move || own.held())));
+            worker_calls.push(serve_calls(&worker.socket, &service)?);
+            let built = worker.backends.into_iter().map(|backend| built_backend(backend, &service));
+            worker_backends.push(built.collect::<Result<Vec<_>, Fault>>()?);
+            worker_policies.push(worker.policy);
+        }
         let mut deliverables = self.deliverables(first, status, &journal, &sinks, &span);
         if let Some(examiner) = plan.examiner() {
             deliverables = deliverables.examined_by(examiner);
@@ -382,18 +420,16 @@ impl Screen {
             deliverables = deliverables.sharing(shared);
         }
         let deliverables = Arc::new(deliverables);
-        let _calls = CallServer::start(&run.socket, Arc::clone(&deliverables)).map_err(|error| {
-            let WriteFailure { why, advice } = WriteFailure::of(&run.socket, &error);
-            let message = format!("The socket {} cannot be opened: {why}.", run.socket.display());
-            Fault::permanent(FaultLayer::System, "socket", message).hint(advice)
-        })?;
-        let build = |backend: RunBackend| -> Result<BuiltBackend, Fault> {
-            Ok((backend.settings.build(Arc::clone(&deliverables))?, backend.models))
-        };
+        let _calls = serve_calls(&run.socket, &deliverables)?;
+        let build = |backend: RunBackend| built_backend(backend, &deliverables);
         let verifier = verifier.map(build).transpose()?;
         let backends = run.backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
         let named = run.named_backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
-        let mut entries = backends.iter().map(chain_entry);
+        let mut entries = backends.iter().enumerate().map(|(place, backend)| {
+            let others = worker_backends.iter().filter_map(|built| built.get(place));
+            let others = others.map(|(backend, _)| backend.as_ref()).collect();
+            ChainEntry { others, ..chain_entry(backend) }
+        });
         let Some(first) = entries.next() else {
             return Err(Fault::permanent(
                 FaultLayer::Config,
@@ -417,7 +453,8 @@ impl Screen {
         let mut landing_plan;
         let session_plan: &mut dyn Plan = match &mut site {
             Some(site) => {
-                landing_plan = LandingPlan { inner: plan.plan(), site, on_event: &on_landing };
+                let (inner, workers) = (plan.plan(), worker_sites.as_slice());
+                landing_plan = LandingPlan { inner, site, workers, on_event: &on_landing };
                 &mut landing_plan
             }
             None => plan.plan(),
@@ -433,16 +470,26 @@ impl Screen {
             branches,
             on_event: &on_recovery,
         };
-        let mut recovering_plan = RecoveringPlan::resume(session_plan, recovery).await?;
+        let mut recovering_plan;
+        let plan_of_run: &mut dyn Plan = match worker_sites.is_empty() {
+            true => {
+                recovering_plan = RecoveringPlan::resume(session_plan, recovery).await?;
+                &mut recovering_plan
+            }
+            // A deliverable that does not get on is put off in favour of the others.
+            false => session_plan,
+        };
         let runner = Runner {
-            plan: &mut recovering_plan,
+            plan: plan_of_run,
             backend_chain: BackendChain::new(first, entries.collect())
                 .reviewed_by(verifier.as_ref().map(chain_entry))
                 .with_named(named.iter().map(chain_entry).collect()),
-            gates: &|phase, session| {
-                let mut gates = gates_for(phase, &policy);
+            gates: &|phase, worker, session| {
+                let own = worker.checked_sub(1).and_then(|worker| worker_policies.get(worker));
+                let policy = own.unwrap_or(&policy);
+                let mut gates = gates_for(phase, policy);
                 // Last: a hook runs only for what no other gate denies.
-                let hooks = HookGate::new(&policy, format!("run-{}-session-{session}", begun.run));
+                let hooks = HookGate::new(policy, format!("run-{}-session-{session}", begun.run));
                 gates.extend(hooks.map(|hooks| Arc::new(hooks) as Arc<dyn Gate>));
                 gates
             },
@@ -453,6 +500,7 @@ impl Screen {
             halt: self.halt.clone(),
             steering,
             options: run.options,
+            workers: u32::try_from(worker_sites.len()).unwrap_or(u32::MAX).max(1),
             span: span.clone(),
             resume: run.resume,
             call_watch: &|| Box::new(RepetitionDetector::default()),
@@ -559,8 +607,20 @@ fn warning_lines(notices: &[String]) -> Vec<String> {
     notices.iter().map(|notice| format!("Warning: {notice}")).collect()
 }
 
+fn serve_calls(socket: &Path, deliverables: &Arc<DeliverableService>) -> Result<CallServer, Fault> {
+    CallServer::start(socket, Arc::clone(deliverables)).map_err(|error| {
+        let WriteFailure { why, advice } = WriteFailure::of(socket, &error);
+        let message = format!("The socket {} cannot be opened: {why}.", socket.display());
+        Fault::permanent(FaultLayer::System, "socket", message).hint(advice)
+    })
+}
+
+fn built_backend(backend: RunBackend, deliverables: &Arc<DeliverableService>) -> Result<BuiltBackend, Fault> {
+    Ok((backend.settings.build(Arc::clone(deliverables))?, backend.models))
+}
+
 fn chain_entry((backend, models): &BuiltBackend) -> ChainEntry<'_> {
-    ChainEntry { backend: backend.as_ref(), models: models.clone() }
+    ChainEntry::new(backend.as_ref(), models.clone())
 }
 
 fn landing_event(event: SiteEvent) -> RunEvent {

@@ -256,6 +256,11 @@ impl Environment {
         named.chain(settings).collect()
     }
 
+    /// Everything in the user's environment but where the user is.
+    pub fn all_variables(&self) -> Vec<(String, String)> {
+        std::env::vars().filter(|(name, _)| !["PWD", "OLDPWD"].contains(&name.as_str())).collect()
+    }
+
     /// The variables that the user passes to commands: those of the command line must be set. Their names are kept.
     pub fn passed_variables(
         &self,

@@ -278,10 +278,10 @@ pub fn readable(environment: &Environment, user: &UserConfig) -> Vec<PathBuf> {
 }
 
 /// The room's private directory for temporary files; `None` without a sandbox.
-pub fn temporary(layer: SandboxLayer, project: &Project) -> Option<PathBuf> {
+pub fn temporary(layer: SandboxLayer, place: &WorkPlace) -> Option<PathBuf> {
     match layer {
         SandboxLayer::Bubblewrap => Some(PathBuf::from("/tmp")),
-        SandboxLayer::Landlock | SandboxLayer::Seatbelt => Some(project.temporary_dir()),
+        SandboxLayer::Landlock | SandboxLayer::Seatbelt => Some(place.temporary.clone()),
         SandboxLayer::None => None,
     }
 }
@@ -333,7 +333,7 @@ fn bounds_of_workspace(
     policy: &PolicyOptions,
     place: &WorkPlace,
 ) -> Bounds {
-    let mut bounds = Bounds::new(&place.tree, project.state_dir().join("home"), project.temporary_dir());
+    let mut bounds = Bounds::new(&place.tree, &place.home, &place.temporary);
     bounds.records = Some(project.rooms_dir());
     bounds.protected = policy.hook_files.clone();
     let is_outside = |path: &PathBuf| !path.starts_with(project.root());

@@ -21,12 +21,25 @@ pub struct WorkPlace {
     pub users_tree: PathBuf,
     /// `None` in the user's checkout.
     pub hub: Option<HubLayout>,
+    /// The home directory of rooms.
+    pub home: PathBuf,
+    /// Where rooms have temporary files, if not in memory.
+    pub temporary: PathBuf,
 }
 
 impl WorkPlace {
     pub fn in_place(project: &Project) -> Self {
         let root = project.root().to_owned();
-        Self { tree: root.clone(), users_tree: root.clone(), root, hub: None }
+        let (home, temporary) = (project.state_dir().join("home"), project.temporary_dir());
+        Self { tree: root.clone(), users_tree: root.clone(), root, hub: None, home, temporary }
+    }
+
+    /// The workspace of one of several workers. They share nothing that they can write.
+    pub fn of_worker(project: &Project, name: &str) -> Self {
+        let options = SiteOptions { slot: Some(name.to_owned()), ..SiteOptions::default() };
+        let own = project.state_dir().join("workers").join(name);
+        let (home, temporary) = (own.join("home"), own.join("tmp"));
+        Self { home, temporary, ..Self::workspace(project, &options) }
     }
 
     pub fn workspace(project: &Project, options: &SiteOptions) -> Self {
@@ -40,6 +53,8 @@ impl WorkPlace {
             tree,
             users_tree,
             hub: Some(hub),
+            home: project.state_dir().join("home"),
+            temporary: project.temporary_dir(),
         }
     }
 
@@ -49,6 +64,11 @@ impl WorkPlace {
             Ok(inside) if !path.starts_with(project.autonoe_dir()) => self.root.join(inside),
             _ => path,
         }
+    }
+
+    /// Where this place has a file of another one.
+    pub fn moved(&self, from: &Self, path: &Path) -> PathBuf {
+        path.strip_prefix(&from.root).map_or_else(|_| path.to_owned(), |inside| self.root.join(inside))
     }
 
     /// Object directories that the workspace borrows from.
@@ -80,6 +100,7 @@ impl WorkPlace {
         };
         let path = environment.for_children.iter().filter(|(name, _)| name == "PATH");
         let users = UsersMachine {
+            variables: environment.all_variables(),
             home: environment.home.as_deref().and_then(|home| home.canonicalize().ok()),
             git_settings: environment.git_settings(),
             commands: environment.command_variables(),

@@ -24,7 +24,20 @@ impl PhaseModels {
 #[derive(Clone)]
 pub struct ChainEntry<'a> {
     pub backend: &'a dyn Backend,
+    /// The same backend for each worker after the first one.
+    pub others: Vec<&'a dyn Backend>,
     pub models: PhaseModels,
+}
+
+impl<'a> ChainEntry<'a> {
+    pub fn new(backend: &'a dyn Backend, models: PhaseModels) -> Self {
+        Self { backend, others: Vec::new(), models }
+    }
+
+    /// See [`crate::plan::NextSession::worker`].
+    pub fn of_worker(&self, worker: usize) -> &'a dyn Backend {
+        std::iter::once(self.backend).chain(self.others.iter().copied()).nth(worker).unwrap_or(self.backend)
+    }
 }
 
 /// The backends of a run; never empty.
@@ -88,7 +101,7 @@ impl<'a> BackendChain<'a> {
 }
 
 /// True if the outcome is caused by one backend: its quota, its login, its failures, being stuck.
-fn is_backend_specific(outcome: &RunOutcome) -> bool {
+pub(crate) fn is_backend_specific(outcome: &RunOutcome) -> bool {
     match outcome {
         // Another agent may find what this one does not.
         RunOutcome::QuotaExceeded { .. } | RunOutcome::Outage { .. } | RunOutcome::Stuck { .. } => true,

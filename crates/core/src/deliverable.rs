@@ -63,6 +63,16 @@ pub struct Deliverable {
     /// Result of the last run of its checks.
     pub finding: Option<Finding>,
     pub review: Option<Review>,
+    pub order: BuildOrder,
+}
+
+/// When a deliverable can be built, as far as the planner said so.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct BuildOrder {
+    /// Ids of the deliverables that must have passed before; `None` if nothing was said.
+    pub depends: Option<Vec<String>>,
+    /// Files and directories that it changes, such as `src/api`; empty if nothing was said.
+    pub touches: Vec<String>,
 }
 
 impl Deliverable {
@@ -101,4 +111,5 @@ pub struct NewDeliverable {
     pub id: String,
     pub description: String,
     pub acceptance_criteria: Vec<String>,
+    pub order: BuildOrder,
 }

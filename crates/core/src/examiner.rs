@@ -17,6 +17,14 @@ pub struct Examination {
     pub message: String,
 }
 
+/// A deliverable whose checks fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedRecheck {
+    pub id: String,
+    /// The checks that fail, with their output.
+    pub message: String,
+}
+
 /// Result of running all checks once more.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Confirmation {
@@ -58,6 +66,9 @@ pub trait Examiner: Send + Sync {
 
     /// Runs the checks of one deliverable on the last commit.
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault>;
+
+    /// Runs the checks of these deliverables once more, and changes nothing. Returns those that fail.
+    async fn recheck(&self, ids: &[String]) -> Result<Vec<FailedRecheck>, Fault>;
 
     /// Runs the checks of everything that passed once more. Deliverables that fail become pending again.
     async fn confirm(&self) -> Result<Confirmation, Fault>;

@@ -43,6 +43,7 @@ pub mod session;
 mod silence;
 pub mod sink;
 pub mod span;
+pub mod spending;
 pub mod status;
 pub mod steering;
 #[cfg(test)]

@@ -35,12 +35,28 @@ pub struct RunState {
     pub outage: Option<Outage>,
     /// Time used by earlier processes of this run.
     pub time_before: Duration,
+    /// The sessions that are at work.
+    pub running: Vec<RunningSession>,
+    /// How the run ends once they have ended.
+    pub ending: Option<RunOutcome>,
+    /// The last session that began before the current backend took over.
+    pub switched_after: u32,
+}
+
+/// A session that is at work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunningSession {
+    pub number: u32,
+    pub worker: usize,
+    pub deliverable: Option<String>,
 }
 
 /// A finished session.
 #[derive(Debug, Clone)]
 pub struct Iteration {
     pub number: u32,
+    /// See [`NextSession::worker`].
+    pub worker: usize,
     /// The backend and the model that worked.
     pub backend: String,
     pub model: String,
@@ -150,6 +166,8 @@ pub struct NextSession {
     pub stuck_after: Option<u32>,
     /// Whether the run goes on as if nothing had been tried if it fails: no error is counted, and no other backend takes over.
     pub is_optional: bool,
+    /// Where it takes place, counted from 0: each worker of a run has a workspace of its own, and one session at a time.
+    pub worker: usize,
 }
 
 impl From<Instruction> for NextSession {
@@ -163,6 +181,7 @@ impl From<Instruction> for NextSession {
             time_limit: None,
             stuck_after: None,
             is_optional: false,
+            worker: 0,
         }
     }
 }
@@ -170,6 +189,8 @@ impl From<Instruction> for NextSession {
 #[derive(Debug, Clone)]
 pub enum NextAction {
     Session(NextSession),
+    /// Nothing can begin before a session that is at work has ended. Only while there is one.
+    Wait,
     Done(RunOutcome),
 }
 

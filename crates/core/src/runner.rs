@@ -1,10 +1,11 @@
-//! Runner: the one loop. Sessions until the plan is done or a limit ends it.
+//! Runner: the one loop. Sessions until the plan is done or a limit ends it; several at a time, if the run has several workers.
 //!
 //! Precedence when several ends apply at once (seed 002 §3.4): quota (not waiting) > plan done > fault that
 //! no retry can fix > limits > interrupt > outage > too many errors > stuck. Every pause is interruptible and
 //! bounded. Events are journaled before anyone sees them.
 
 mod bounded;
+mod running;
 mod waits;
 
 use std::ops::ControlFlow;
@@ -14,8 +15,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use self::bounded::{Bounded, bounded};
+use self::running::{Ended, RunningSessions};
 use crate::agent::{Instruction, SessionSpec};
-use crate::backend_chain::{BackendChain, ChainEntry};
+use crate::backend_chain::{BackendChain, ChainEntry, is_backend_specific};
 use crate::call_watch::CallWatch;
 use crate::clock::Clock;
 use crate::event::RunEvent;
@@ -25,14 +27,16 @@ use crate::halt::Halt;
 use crate::instruction::Phase;
 use crate::journal::{Journal, JournalRecord};
 use crate::limits::{DEFAULT_MAX_RETRIES, Limits, MAX_IDLE_SESSIONS};
+use crate::money::Usd;
 use crate::outage::{DEFAULT_MAX_OUTAGE, Outage, OutageObservation};
 use crate::outcome::{RunOutcome, RunReport, SessionEnd};
 use crate::pause::{self, DEFAULT_SESSION_DELAY};
-use crate::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState};
+use crate::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState, RunningSession};
 use crate::quota::{self, QuotaWait};
 use crate::session::{Allowance, Session};
 use crate::sink::Sinks;
 use crate::span::SpanContext;
+use crate::spending::Spending;
 use crate::steering::Steering;
 
 /// How long the deliverables that passed are rechecked even if a run has no time left.
@@ -71,8 +75,8 @@ impl Default for RunOptions {
 pub struct Runner<'a> {
     pub plan: &'a mut dyn Plan,
     pub backend_chain: BackendChain<'a>,
-    /// The gates of a session, by its phase and number.
-    pub gates: &'a (dyn Fn(Phase, u32) -> Vec<Arc<dyn Gate>> + Send + Sync),
+    /// The gates of a session, by its phase, its worker and its number.
+    pub gates: &'a (dyn Fn(Phase, usize, u32) -> Vec<Arc<dyn Gate>> + Send + Sync),
     pub journal: &'a dyn Journal,
     pub sinks: &'a Sinks,
     pub clock: &'a dyn Clock,
@@ -83,6 +87,8 @@ pub struct Runner<'a> {
     /// What the user asks of the run meanwhile.
     pub steering: Steering,
     pub options: RunOptions,
+    /// Sessions that may be at work at the same time.
+    pub workers: u32,
     /// The run's own span.
     pub span: SpanContext,
     /// The conversation that the first session resumes.
@@ -99,16 +105,19 @@ struct Assessment {
     is_optional: bool,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
     pub async fn run(mut self, mut state: RunState) -> RunReport {
         let start = self.clock.monotonic();
+        let spending = Spending::new(state.spent.cost);
+        let mut running = RunningSessions::default();
         let outcome = loop {
-            match self.step(&mut state, start).await {
+            match self.step(&mut state, &mut running, &spending, start).await {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(outcome)) => break outcome,
                 Err(fault) => break RunOutcome::Failed { fault },
             }
         };
+        drop(running);
         let outcome = self.confirm_passed(outcome, &state, start).await;
         let outcome = self.close_plan(outcome).await;
         let mut report = self.report(outcome, &state, start);
@@ -147,54 +156,129 @@ impl Runner<'_> {
     async fn step(
         &mut self,
         state: &mut RunState,
+        running: &mut RunningSessions<'a>,
+        spending: &Spending,
         start: Duration,
     ) -> Result<ControlFlow<RunOutcome>, Fault> {
-        let time = self.plan_time(state, start);
-        let next = match bounded(&self.interrupt, self.clock, time, self.plan.next(state)).await? {
-            Bounded::Interrupted => return Ok(ControlFlow::Break(RunOutcome::Interrupted)),
-            Bounded::OutOfTime { limit } => {
-                return Ok(ControlFlow::Break(RunOutcome::DurationExceeded { limit }));
-            }
-            Bounded::Done(NextAction::Done(outcome)) => return Ok(ControlFlow::Break(outcome)),
-            Bounded::Done(NextAction::Session(session)) => session,
-        };
-        self.wait_for_quota(state, start).await;
-        self.wait_for_service(state, start).await;
-        self.wait_while_paused(state, start).await;
-        if let Some(outcome) = self.limit_or_interrupt(state, start) {
-            return Ok(ControlFlow::Break(outcome));
+        if let Some(outcome) = self.start_sessions(state, running, spending, start).await? {
+            // What is at work was paid for, so it may end first.
+            state.ending.get_or_insert(outcome);
         }
-        let is_optional = next.is_optional;
-        let finished = self.session(state, start, next).await?;
-        let assessment = self.assess(state, start, &finished, is_optional).await?;
+        let Some(ended) = running.next().await else {
+            let outcome = state.ending.take().unwrap_or(RunOutcome::Interrupted);
+            return Ok(ControlFlow::Break(outcome));
+        };
+        let Ended { iteration: finished, is_optional } = ended?;
+        self.record_end(state, &finished).await?;
+        let assessment = running.beside(self.assess(state, start, &finished, is_optional)).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {
-            return Ok(match self.backend_chain.fail_over(finished.instruction.name, &outcome) {
-                Some(before) => ControlFlow::Continue(self.switch_backend(state, &before, &outcome).await?),
-                None if matches!(outcome, RunOutcome::Stuck { .. }) && self.plan.abandon().await? => {
-                    state.idle = 0;
-                    ControlFlow::Continue(())
-                }
-                None => ControlFlow::Break(outcome),
-            });
+            match self.go_on_after(state, &finished, &outcome).await? {
+                true => return Ok(ControlFlow::Continue(())),
+                false => drop(state.ending.get_or_insert(outcome)),
+            }
         }
-        self.pause(state, start, assessment.fault.as_ref()).await;
+        if state.ending.is_none() {
+            running.beside(self.pause(state, start, assessment.fault.as_ref())).await;
+        }
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Runs one session and journals its start and end.
+    /// Starts the sessions that can begin now. Returns the outcome of a run that is over once what is at work has ended.
+    async fn start_sessions(
+        &mut self,
+        state: &mut RunState,
+        running: &mut RunningSessions<'a>,
+        spending: &Spending,
+        start: Duration,
+    ) -> Result<Option<RunOutcome>, Fault> {
+        while state.ending.is_none() && self.may_start(state, spending) {
+            let time = self.plan_time(state, start);
+            let next = bounded(&self.interrupt, self.clock, time, self.plan.next(state));
+            let next = match running.beside(next).await? {
+                Bounded::Interrupted => return Ok(Some(RunOutcome::Interrupted)),
+                Bounded::OutOfTime { limit } => return Ok(Some(RunOutcome::DurationExceeded { limit })),
+                Bounded::Done(NextAction::Done(outcome)) if running.is_empty() => return Ok(Some(outcome)),
+                Bounded::Done(NextAction::Done(_) | NextAction::Wait) => return Ok(None),
+                Bounded::Done(NextAction::Session(session)) => session,
+            };
+            self.wait_for_quota(state, start).await;
+            self.wait_for_service(state, start).await;
+            self.wait_while_paused(state, start).await;
+            if let Some(outcome) = self.limit_or_interrupt(state, start) {
+                return Ok(Some(outcome));
+            }
+            let session = self.session(state, start, spending, next).await?;
+            running.start(session);
+        }
+        Ok(None)
+    }
+
+    /// Whether another session may begin. Those that are at work may use up a limit, and waits are for a run in which nothing works.
+    fn may_start(&self, state: &RunState, spending: &Spending) -> bool {
+        let Some(at_work) = u32::try_from(state.running.len()).ok().filter(|at_work| *at_work > 0) else {
+            return true;
+        };
+        let limits = &self.options.limits;
+        let average = state.spent.cost.0 / f64::from(state.sessions.saturating_sub(at_work).max(1));
+        let reserved = Usd(spending.total().0 + average * f64::from(at_work));
+        at_work < self.workers
+            && state.quota.is_none()
+            && state.outage.is_none()
+            && !self.steering.is_paused()
+            && limits.max_iterations.is_none_or(|limit| state.iterations + at_work < limit.get())
+            && limits.max_cost.is_none_or(|limit| reserved < limit)
+    }
+
+    /// Whether the run goes on although it would end: with the next backend, or with something else.
+    async fn go_on_after(
+        &mut self,
+        state: &mut RunState,
+        finished: &Iteration,
+        outcome: &RunOutcome,
+    ) -> Result<bool, Fault> {
+        if finished.number <= state.switched_after && is_backend_specific(outcome) {
+            // It began before another backend took over.
+            return Ok(true);
+        }
+        if let Some(before) = self.backend_chain.fail_over(finished.instruction.name, outcome) {
+            self.switch_backend(state, &before, outcome).await?;
+            return Ok(true);
+        }
+        let abandons = matches!(outcome, RunOutcome::Stuck { .. }) && self.plan.abandon().await?;
+        if abandons {
+            state.idle = 0;
+        }
+        Ok(abandons)
+    }
+
+    /// Journals the start of a session, and returns what runs it.
     async fn session(
         &mut self,
         state: &mut RunState,
         start: Duration,
+        spending: &Spending,
         next: NextSession,
-    ) -> Result<Iteration, Fault> {
-        let NextSession { instruction, history, answer_schema, backends, model, time_limit, .. } = next;
+    ) -> Result<impl Future<Output = Result<Ended, Fault>> + Send + 'a, Fault> {
+        let NextSession {
+            instruction,
+            history,
+            answer_schema,
+            backends,
+            model,
+            time_limit,
+            is_optional,
+            worker,
+            ..
+        } = next;
         state.sessions += 1;
         let number = state.sessions;
-        let ChainEntry { backend, models } = self.backend_chain.choose(instruction.name, &backends).clone();
+        let deliverable = instruction.deliverable.clone();
+        state.running.push(RunningSession { number, worker, deliverable });
+        let entry = self.backend_chain.choose(instruction.name, &backends).clone();
+        let backend = entry.of_worker(worker);
         let backend_name = backend.name().to_owned();
-        let model = model.unwrap_or_else(|| models.choose(instruction.name));
+        let model = model.unwrap_or_else(|| entry.models.choose(instruction.name));
         self.journal
             .record(JournalRecord::SessionStarted {
                 number,
@@ -224,9 +308,10 @@ impl Runner<'_> {
             journal: self.journal,
             sinks: self.sinks,
             span: self.span.session(number),
-            interrupt: &self.interrupt,
-            halt: &self.halt,
-            allowance: self.allowance(state, start, time_limit),
+            worker,
+            interrupt: self.interrupt.clone(),
+            halt: self.halt.clone(),
+            allowance: self.allowance(state, start, spending, time_limit),
             call_watch: self.call_watch,
         };
         let spec = SessionSpec {
@@ -235,11 +320,20 @@ impl Runner<'_> {
             model,
             thinking: self.options.thinking,
             answer_schema,
-            gates: (self.gates)(instruction.name, number),
+            gates: (self.gates)(instruction.name, worker, number),
             stop: self.interrupt.child_token(),
             steering: if is_work { self.steering.clone() } else { Steering::default() },
         };
-        let finished = session.run(spec, instruction).await?.naming_review();
+        Ok(async move {
+            let iteration = session.run(spec, instruction).await?.naming_review();
+            Ok(Ended { iteration, is_optional })
+        })
+    }
+
+    /// Journals the end of a session.
+    async fn record_end(&self, state: &mut RunState, finished: &Iteration) -> Result<(), Fault> {
+        let number = finished.number;
+        state.running.retain(|session| session.number != number);
         state.spent.add(&finished.spent);
         self.journal
             .record(JournalRecord::SessionEnded {
@@ -273,7 +367,7 @@ impl Runner<'_> {
                 duration: finished.duration,
             },
         );
-        Ok(finished)
+        Ok(())
     }
 
     /// Adds the messages that the user has sent since the last session.
@@ -397,6 +491,7 @@ impl Runner<'_> {
         outcome: &RunOutcome,
     ) -> Result<(), Fault> {
         (state.errors, state.idle, state.quota, state.quota_waits) = (0, 0, None, 0);
+        state.switched_after = state.sessions;
         self.outage_over(state).await?;
         let after = self.backend_chain.current();
         let event = RunEvent::BackendChanged {
@@ -458,7 +553,7 @@ impl Runner<'_> {
         if let PlanVerdict::Stuck { idle_sessions, tried } = &assessment.verdict {
             return Some(RunOutcome::Stuck { idle_sessions: *idle_sessions, tried: tried.clone() });
         }
-        (state.idle >= MAX_IDLE_SESSIONS)
+        (state.idle >= MAX_IDLE_SESSIONS * self.workers)
             .then(|| RunOutcome::Stuck { idle_sessions: state.idle, tried: Vec::new() })
     }
 
@@ -488,13 +583,19 @@ impl Runner<'_> {
     }
 
     /// `time_limit` is the session's own.
-    fn allowance(&self, state: &RunState, start: Duration, time_limit: Option<Duration>) -> Allowance {
+    fn allowance(
+        &self,
+        state: &RunState,
+        start: Duration,
+        spending: &Spending,
+        time_limit: Option<Duration>,
+    ) -> Allowance {
         let (limits, now) = (&self.options.limits, self.clock.monotonic());
         let of_run =
             limits.max_duration.map(|limit| (now.saturating_add(self.time_left(state, start)), limit));
         let of_session = time_limit.map(|limit| (now.saturating_add(limit), limit));
         Allowance {
-            cost: limits.max_cost.map(|limit| (state.spent.cost, limit)),
+            cost: limits.max_cost.map(|limit| (spending.clone(), limit)),
             deadline: of_run.into_iter().chain(of_session).min_by_key(|(deadline, _)| *deadline),
         }
     }

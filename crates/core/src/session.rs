@@ -25,6 +25,7 @@ use crate::plan::{Iteration, SessionOutput};
 use crate::silence::Silence;
 use crate::sink::Sinks;
 use crate::span::{SessionSpans, SpanContext};
+use crate::spending::Spending;
 use crate::steering::Steering;
 
 /// Time an agent has to end before it is dropped, which kills everything it started. Running commands get
@@ -34,8 +35,8 @@ const DISPOSE_LIMIT: Duration = Duration::from_millis(900);
 /// What is left of the run's limits for a session.
 #[derive(Debug, Clone, Default)]
 pub struct Allowance {
-    /// Spent before this session, and the run's limit.
-    pub cost: Option<(Usd, Usd)>,
+    /// What the run has spent, and its limit.
+    pub cost: Option<(Spending, Usd)>,
     /// Deadline on [`Clock::monotonic`], and the run's limit.
     pub deadline: Option<(Duration, Duration)>,
 }
@@ -47,9 +48,11 @@ pub struct Session<'a> {
     pub journal: &'a dyn Journal,
     pub sinks: &'a Sinks,
     pub span: SpanContext,
-    pub interrupt: &'a CancellationToken,
+    /// See [`crate::plan::NextSession::worker`].
+    pub worker: usize,
+    pub interrupt: CancellationToken,
     /// Ends the session when the run is halted.
-    pub halt: &'a Halt,
+    pub halt: Halt,
     pub allowance: Allowance,
     /// A new watch for the calls of this session.
     pub call_watch: &'a (dyn Fn() -> Box<dyn CallWatch> + Send + Sync),
@@ -83,8 +86,8 @@ impl Session<'_> {
             },
         };
         let duration = self.clock.monotonic().saturating_sub(start);
-        let (number, outcome) = (self.number(), outcome?);
-        Ok(Iteration { number, backend, model, instruction, outcome, spent, duration, output })
+        let (number, worker, outcome) = (self.number(), self.worker, outcome?);
+        Ok(Iteration { number, worker, backend, model, instruction, outcome, spent, duration, output })
     }
 
     /// Reports what had to be cleaned up after the agent's last event.
@@ -159,7 +162,7 @@ impl Session<'_> {
                 AgentEvent::Usage(usage) => {
                     spent.add_usage(&usage);
                     self.journal.cost(self.number(), &usage).await?;
-                    if let Some(outcome) = self.budget_exceeded(spent, &usage) {
+                    if let Some(outcome) = self.budget_exceeded(&usage) {
                         return Ok(outcome);
                     }
                 }
@@ -197,9 +200,9 @@ impl Session<'_> {
         }
     }
 
-    fn budget_exceeded(&self, spent: &Ledger, usage: &Usage) -> Option<SessionEnd> {
-        let (before, limit_usd) = self.allowance.cost?;
-        if usage.cost_usd.is_none() {
+    fn budget_exceeded(&self, usage: &Usage) -> Option<SessionEnd> {
+        let (spending, limit_usd) = self.allowance.cost.as_ref()?;
+        let Some(cost) = usage.cost_usd else {
             let fault = Fault::permanent(
                 FaultLayer::Config,
                 "unknown_price",
@@ -209,8 +212,9 @@ impl Session<'_> {
                 "Omit --max-cost (or max_cost in config.toml), or choose a model with a known price (`autonoe doctor` lists them).",
             );
             return Some(SessionEnd::ExecutionError { fault });
-        }
-        (before + spent.cost >= limit_usd).then_some(SessionEnd::BudgetExceeded { limit_usd })
+        };
+        let limit_usd = *limit_usd;
+        (spending.add(cost) >= limit_usd).then_some(SessionEnd::BudgetExceeded { limit_usd })
     }
 }
 

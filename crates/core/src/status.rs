@@ -165,6 +165,9 @@ impl ProjectStatus {
                 )));
             }
         }
+        for item in &batch {
+            self.check_dependencies(item, &batch)?;
+        }
         let changes = batch.into_iter().map(|item| {
             let change = StatusChange {
                 deliverable_id: item.id.clone(),
@@ -183,10 +186,38 @@ impl ProjectStatus {
                 deprecated_at: None,
                 finding: None,
                 review: None,
+                order: item.order,
             });
             change
         });
         Ok(changes.collect())
+    }
+
+    /// What a new deliverable depends on must be there, and must not wait for it in turn.
+    fn check_dependencies(&self, item: &NewDeliverable, batch: &[NewDeliverable]) -> Result<(), Refusal> {
+        let depends_of = |id: &str| {
+            let new = batch.iter().find(|new| new.id == id).map(|new| &new.order);
+            new.or_else(|| self.find(id).map(|known| &known.order))
+                .map(|order| order.depends.iter().flatten())
+        };
+        let mut seen: Vec<&String> = Vec::new();
+        let mut next: Vec<&String> = item.order.depends.iter().flatten().collect();
+        while let Some(id) = next.pop() {
+            if *id == item.id {
+                let message = format!("Deliverable \"{id}\" depends on itself, directly or through others");
+                return Err(Refusal::Validation(message));
+            }
+            let Some(further) = depends_of(id) else {
+                let message =
+                    format!("Deliverable \"{}\" depends on \"{id}\", which does not exist", item.id);
+                return Err(Refusal::Validation(message));
+            };
+            if !seen.contains(&id) {
+                seen.push(id);
+                next.extend(further);
+            }
+        }
+        Ok(())
     }
 
     pub fn set_finding(&mut self, id: &str, finding: Finding) -> Result<(), Refusal> {

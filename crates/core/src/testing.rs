@@ -80,6 +80,7 @@ pub(crate) struct World {
     pub halt: Halt,
     /// Models of the fallback backends.
     fallbacks: Vec<PhaseModels>,
+    workers: u32,
 }
 
 struct WorldState {
@@ -122,6 +123,7 @@ impl World {
             interrupt: CancellationToken::new(),
             halt: Halt::default(),
             fallbacks: Vec::new(),
+            workers: 1,
         }
     }
 
@@ -165,6 +167,11 @@ impl World {
         self
     }
 
+    /// Sessions that may be at work at the same time.
+    pub fn workers(self, workers: u32) -> Self {
+        Self { workers, ..self }
+    }
+
     pub fn disk_full(self, fault: Fault) -> Self {
         self.lock().disk_full = Some(fault);
         self
@@ -205,15 +212,11 @@ impl World {
     /// of every agent once.
     pub async fn drive(&self, plan: &mut dyn Plan, state: RunState, options: RunOptions) -> RunReport {
         let sinks = Sinks::new(vec![Arc::new(self.clone())]);
-        let others = self
-            .fallbacks
-            .iter()
-            .map(|models| ChainEntry { backend: self, models: models.clone() })
-            .collect();
+        let others = self.fallbacks.iter().map(|models| ChainEntry::new(self, models.clone())).collect();
         let runner = Runner {
             plan,
-            backend_chain: BackendChain::new(ChainEntry { backend: self, models: models() }, others),
-            gates: &|phase, _| vec![Arc::new(NamedGate(phase.name()))],
+            backend_chain: BackendChain::new(ChainEntry::new(self, models()), others),
+            gates: &|phase, _, _| vec![Arc::new(NamedGate(phase.name()))],
             journal: self,
             sinks: &sinks,
             clock: self,
@@ -221,6 +224,7 @@ impl World {
             halt: self.halt.clone(),
             steering: Default::default(),
             options,
+            workers: self.workers,
             span: SpanContext::run(1, TraceId(1)),
             resume: None,
             call_watch: &|| Box::new(NoCallWatch),
@@ -363,6 +367,7 @@ fn deliverable(id: &str, status: DeliverableStatus) -> Deliverable {
         acceptance_criteria: vec!["it works".to_owned()],
         status,
         blocked_reason: None,
+        order: Default::default(),
         deprecated_at: None,
         finding: None,
         review: None,

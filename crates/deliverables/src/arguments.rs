@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use autonoe_core::check::{Check, CheckOrigin, DEFAULT_TIME_LIMIT};
-use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
+use autonoe_core::deliverable::{BuildOrder, DeliverableStatus, NewDeliverable};
 use autonoe_core::duration;
 use autonoe_core::examiner::Proposal;
 use autonoe_core::status::Refusal;
@@ -36,6 +36,12 @@ pub(crate) struct ProposedDeliverable {
     /// of the last commit. Each must fail until the deliverable is built.
     #[serde(default)]
     pub(crate) checks: Vec<ProposedCheck>,
+    /// Ids of the deliverables that must be finished before this one is begun; an empty list if there are none. Deliverables
+    /// without this are built one after another.
+    pub(crate) depends: Option<Vec<String>>,
+    /// Files and directories that it will change, such as `src/api`. Deliverables that share one are not built at the same time.
+    #[serde(default)]
+    pub(crate) touches: Vec<String>,
 }
 
 /// A check: one from SPEC.md by name, or a new command.
@@ -72,11 +78,14 @@ impl CreateArgs {
     pub(crate) fn into_parts(self) -> Result<(Vec<NewDeliverable>, Vec<Proposal>), Refusal> {
         let mut deliverables = Vec::new();
         let mut proposals = Vec::new();
-        for ProposedDeliverable { id, description, acceptance_criteria, checks } in self.deliverables {
+        for ProposedDeliverable { id, description, acceptance_criteria, checks, depends, touches } in
+            self.deliverables
+        {
             for (index, check) in checks.into_iter().enumerate() {
                 proposals.push(check.into_proposal(&id, index + 1)?);
             }
-            deliverables.push(NewDeliverable { id, description, acceptance_criteria });
+            let order = BuildOrder { depends, touches };
+            deliverables.push(NewDeliverable { id, description, acceptance_criteria, order });
         }
         Ok((deliverables, proposals))
     }

@@ -32,6 +32,9 @@ pub struct CallResult {
 /// Called for every change of a deliverable's status.
 pub type Notify = Box<dyn Fn(&StatusChange) + Send + Sync>;
 
+/// Returns the one deliverable whose status the session may set; `None` for any.
+pub type Assigned = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// Executes the deliverable tools of one project.
 pub struct DeliverableService {
     status: Arc<StatusStore>,
@@ -43,6 +46,8 @@ pub struct DeliverableService {
     halt: Halt,
     /// Only inside a fleet.
     shared: Option<Arc<dyn SharedTools>>,
+    /// Only where several deliverables are built at the same time.
+    assigned: Option<Assigned>,
     /// Whether a client has requested the tools of the current phase.
     loaded: watch::Sender<bool>,
 }
@@ -51,7 +56,18 @@ impl DeliverableService {
     pub fn new(status: Arc<StatusStore>, journal: Arc<SqliteJournal>, phase: Phase, notify: Notify) -> Self {
         let loaded = watch::Sender::new(false);
         let (phase, halt) = (Mutex::new(phase), Halt::default());
-        Self { status, examiner: None, preparation: None, journal, notify, phase, halt, shared: None, loaded }
+        Self {
+            status,
+            examiner: None,
+            preparation: None,
+            journal,
+            notify,
+            phase,
+            halt,
+            shared: None,
+            assigned: None,
+            loaded,
+        }
     }
 
     /// Has `examiner` check every deliverable that an agent sets to passed.
@@ -76,6 +92,12 @@ impl DeliverableService {
     #[must_use]
     pub fn sharing(self, shared: Arc<dyn SharedTools>) -> Self {
         Self { shared: Some(shared), ..self }
+    }
+
+    /// Lets a session set the status of the deliverable that was assigned to it, and of no other.
+    #[must_use]
+    pub fn assigning(self, assigned: Assigned) -> Self {
+        Self { assigned: Some(assigned), ..self }
     }
 
     /// Tools beside those of deliverables that a session of `phase` has.
@@ -179,6 +201,14 @@ impl DeliverableService {
     async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, ChangeError> {
         let SetStatusArgs { deliverable_id, status: wanted, reason } = arguments;
         let reason = reason.as_deref().unwrap_or_default().trim();
+        if let Some(own) = self.assigned.as_ref().and_then(|assigned| assigned())
+            && own != deliverable_id
+        {
+            return Err(Refusal::Validation(format!(
+                "This session builds \"{own}\"; \"{deliverable_id}\" is for another agent. If it is broken, say so in .autonoe-note.md"
+            ))
+            .into());
+        }
         let examination = match wanted {
             DeliverableStatus::Passed => self.examine(&deliverable_id).await?,
             DeliverableStatus::Pending | DeliverableStatus::Blocked => None,

@@ -212,7 +212,7 @@ impl Plan for RecoveringPlan<'_> {
         self.prepare_workspace().await?;
         let session = match self.inner.next(so_far).await? {
             NextAction::Session(session) => session,
-            done @ NextAction::Done(_) => return Ok(done),
+            other @ (NextAction::Done(_) | NextAction::Wait) => return Ok(other),
         };
         self.asked.clone_from(&session.instruction.text);
         if let Some(stuck_after) = session.stuck_after {

@@ -65,6 +65,7 @@ async fn fill_the_disk(store: &StatusStore) {
             description: format!("What {id} is"),
             acceptance_criteria: vec!["It works".to_owned()],
             id,
+            order: Default::default(),
         }];
         let change = move |status: &mut ProjectStatus, _| Ok(((), status.create(batch)?));
         match store.change(Box::new(change)).await {

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use autonoe_core::check::{Finding, Review};
-use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::deliverable::{BuildOrder, Deliverable, DeliverableStatus};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ProjectStatus;
 use jiff::civil::Date;
@@ -21,6 +21,8 @@ const FORMAT_VERSION: u64 = 1;
 const VERIFICATION: &str = "verification";
 const REVIEW: &str = "review";
 const BLOCKED_REASON: &str = "blockedReason";
+const DEPENDS: &str = "depends";
+const TOUCHES: &str = "touches";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,6 +50,10 @@ struct DeliverableEntry {
     verification: Option<Finding>,
     #[serde(default)]
     review: Option<Review>,
+    #[serde(default)]
+    depends: Option<Vec<String>>,
+    #[serde(default)]
+    touches: Vec<String>,
 }
 
 /// A parsed status file, and the document it came from.
@@ -134,6 +140,12 @@ impl StatusFile {
         if let Some(reason) = &item.blocked_reason {
             known[BLOCKED_REASON] = json!(reason);
         }
+        if let Some(depends) = &item.order.depends {
+            known[DEPENDS] = json!(depends);
+        }
+        if !item.order.touches.is_empty() {
+            known[TOUCHES] = json!(item.order.touches);
+        }
         if let Some(finding) = &item.finding {
             known[VERIFICATION] = json!(finding);
         }
@@ -179,6 +191,7 @@ impl DeliverableEntry {
             deprecated_at: self.deprecated_at,
             finding: self.verification,
             review: self.review,
+            order: BuildOrder { depends: self.depends, touches: self.touches },
         })
     }
 }

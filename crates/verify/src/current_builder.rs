@@ -1,6 +1,7 @@
-//! The backend and model of the current session, and its cost so far, from the events of a run.
+//! Who builds: the backend and model of each session, and its cost so far, from the events of a run.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use autonoe_core::event::{AgentEvent, Event, RunEvent};
 use autonoe_core::sink::Sink;
@@ -8,27 +9,54 @@ use autonoe_core::span::SpanContext;
 
 use crate::evidence::Builder;
 
-/// A sink that tracks the current builder.
+/// A sink that tracks the builders of a run.
 #[derive(Debug, Default)]
-pub struct CurrentBuilder(Mutex<Option<Builder>>);
+pub struct CurrentBuilder(Mutex<Sessions>);
+
+#[derive(Debug, Default)]
+struct Sessions {
+    /// By the number of the session.
+    builders: BTreeMap<u32, Builder>,
+    /// The sessions that have not ended, with the deliverables for which they were begun.
+    at_work: BTreeMap<u32, Option<String>>,
+}
 
 impl CurrentBuilder {
-    /// The current or last builder.
+    /// The builder of the session that began last.
     pub fn current(&self) -> Option<Builder> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.lock().builders.values().next_back().cloned()
+    }
+
+    /// The builder of a deliverable: of the sessions that work at the same time the one that was begun for it. One that works alone may build
+    /// any of them.
+    pub fn of(&self, deliverable: &str) -> Option<Builder> {
+        let sessions = self.lock();
+        let is_for = |begun_for: &Option<String>| begun_for.as_deref() == Some(deliverable);
+        let own =
+            sessions.at_work.iter().find(|(_, begun_for)| sessions.at_work.len() > 1 && is_for(begun_for));
+        let own = own.and_then(|(number, _)| sessions.builders.get(number));
+        own.or_else(|| sessions.builders.values().next_back()).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Sessions> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Sink for CurrentBuilder {
-    fn on(&self, _: &SpanContext, event: &Event) {
-        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn on(&self, span: &SpanContext, event: &Event) {
         match event {
-            Event::Run(RunEvent::SessionStarted { backend, model, .. }) => {
+            Event::Run(RunEvent::SessionStarted { number, deliverable, backend, model, .. }) => {
                 let (backend, model) = (backend.clone(), model.clone());
-                *current = Some(Builder { backend, model, cost_usd: Some(Default::default()) });
+                let builder = Builder { backend, model, cost_usd: Some(Default::default()) };
+                let mut sessions = self.lock();
+                sessions.builders.insert(*number, builder);
+                sessions.at_work.insert(*number, deliverable.clone());
             }
+            Event::Run(RunEvent::SessionEnded { number, .. }) => drop(self.lock().at_work.remove(number)),
             Event::Agent(AgentEvent::Usage(usage)) => {
-                if let Some(builder) = current.as_mut() {
+                let number = span.session.unwrap_or_default();
+                if let Some(builder) = self.lock().builders.get_mut(&number) {
                     builder.cost_usd = match (builder.cost_usd, usage.cost_usd) {
                         (Some(so_far), Some(more)) => Some(so_far + more),
                         _ => None,

@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use async_trait::async_trait;
@@ -10,7 +11,7 @@ use autonoe_core::check::{Assurance, Check, CheckAuthor, CheckOrigin, Finding, R
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::{CheckPurpose, RunEvent};
-use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
+use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
@@ -56,8 +57,8 @@ pub struct ProjectExaminer {
     pub journal: Arc<SqliteJournal>,
     pub clock: Arc<dyn Clock>,
     pub on_event: EventListener,
-    /// Files that agents must not write.
-    pub protected: ProtectedFiles,
+    /// Files that agents must not write, for each place in which agents work.
+    pub protected: Vec<(PathBuf, ProtectedFiles)>,
     pub builders: Arc<CurrentBuilder>,
     /// Whether only verified deliverables count.
     pub is_strict: bool,
@@ -136,7 +137,7 @@ impl ProjectExaminer {
         let earlier = earlier.filter(|evidence| evidence.is_ours);
         let earlier =
             earlier.and_then(|evidence| serde_json::from_value(evidence.value["builder"].clone()).ok());
-        Ok(earlier.or_else(|| self.builders.current()))
+        Ok(earlier.or_else(|| self.builders.of(&deliverable.id)))
     }
 
     /// Returns the finding, and writes evidence if the deliverable is verified.
@@ -309,11 +310,12 @@ impl ProjectExaminer {
 
     /// Protects the accepted files from now on.
     fn protect(&self, registry: &CheckRegistry) {
-        let root = &self.checkouts.root;
-        let mut files: Vec<_> = registry.files.keys().map(|file| file.at(root)).collect();
-        // An agent could add checks of its own to it, which would pass for the user's.
-        files.push(root.join("SPEC.md"));
-        *self.protected.write().unwrap_or_else(PoisonError::into_inner) = files;
+        for (root, protected) in &self.protected {
+            let mut files: Vec<_> = registry.files.keys().map(|file| file.at(root)).collect();
+            // An agent could add checks of its own to it, which would pass for the user's.
+            files.push(root.join("SPEC.md"));
+            *protected.write().unwrap_or_else(PoisonError::into_inner) = files;
+        }
     }
 
     /// Runs the checks of everything that passed once more, and those of the project.
@@ -654,6 +656,27 @@ impl Examiner for ProjectExaminer {
         checkout.close().await;
         let passed = results.evidence.iter().filter(|evidence| evidence.run.passed()).count();
         Ok(Examination { finding, passed, message })
+    }
+
+    async fn recheck(&self, ids: &[String]) -> Result<Vec<FailedRecheck>, Fault> {
+        let _working = self.working.lock().await;
+        let registry = CheckRegistry::load(&self.project)?;
+        let checks = self.checks(&registry);
+        let mut failed = Vec::new();
+        let ids: Vec<&String> = ids.iter().filter(|id| !checks_of(&checks, id).is_empty()).collect();
+        if ids.is_empty() {
+            return Ok(failed);
+        }
+        let checkout = self.checkouts.check_out(None).await?;
+        for id in ids {
+            let checks = checks_of(&checks, id);
+            let results = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
+            if results.assurance == Assurance::Failed {
+                failed.push(FailedRecheck { id: id.clone(), message: results.failures.join("\n") });
+            }
+        }
+        checkout.close().await;
+        Ok(failed)
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {

@@ -83,9 +83,10 @@ impl CheckoutBefore {
         room: &GitRoom,
         root: &Path,
     ) -> Result<BTreeMap<String, String>, Fault> {
-        let mut now = self.compare(room, root).await?;
-        now.retain(|file| !self.users.contains_key(file));
-        Ok(hashed(root, now))
+        let mut now = hashed(root, self.compare(room, root).await?);
+        // What the user had changed may have been changed again.
+        now.retain(|file, hash| self.users.get(file) != Some(hash));
+        Ok(now)
     }
 
     async fn compare(&self, room: &GitRoom, root: &Path) -> Result<BTreeSet<String>, Fault> {

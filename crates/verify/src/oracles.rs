@@ -135,9 +135,8 @@ fn glob_set(patterns: &[ProtectPattern]) -> Result<GlobSet, globset::Error> {
 
 /// Whether a file is only what would be loaded in place of what a glob matches.
 fn is_shadow(glob: &str, file: &ProtectedPath) -> bool {
-    let shadows = ProtectPattern::parse(glob).map(|pattern| pattern.shadows()).unwrap_or_default();
     let file = file.to_string();
-    shadows.iter().any(|shadow| file.trim_start_matches("../") == shadow.as_str())
+    ProtectPattern::parse(glob).is_ok_and(|pattern| pattern.is_shadow(file.trim_start_matches("../")))
 }
 
 /// Whose check protects files.

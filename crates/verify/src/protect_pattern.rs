@@ -5,8 +5,7 @@ use std::path::Path;
 use autonoe_core::check::Check;
 use autonoe_sandbox::Repository;
 use autonoe_store::ProtectedPath;
-
-use crate::runner_files::CODE;
+use globset::GlobBuilder;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProtectPattern {
@@ -71,16 +70,38 @@ impl ProtectPattern {
         is_there.then(|| ProtectedPath::new(format!("{}{path}", "../".repeat(self.up))))
     }
 
-    /// Files that interpreters load in place of the directory: Python takes `tests.py` for the package `tests`, Node.js `tests.js`.
+    /// Globs of what interpreters load in place of the directory or the file: Python takes `tests.py` for the package `tests` and the package
+    /// `test_a` for `test_a.py`, Node.js `tests.json` for `tests/`. They differ in what they look for, so all that has the same name counts.
     pub(crate) fn shadows(&self) -> Vec<String> {
         let names: Vec<&str> = self.literal_prefix().collect();
         let is_directory = names.len() < self.glob.split('/').count()
             || names.last().is_some_and(|name| TEST_DIRECTORIES.contains(name));
-        if names.is_empty() || !is_directory {
-            return Vec::new();
-        }
-        let directory = names.join("/");
-        CODE.iter().chain(&[".pyc"]).map(|ending| format!("{directory}{ending}")).collect()
+        let directory = Some(names.join("/")).filter(|_| is_directory && !names.is_empty());
+        let file =
+            self.without_ending().map(|name| [name.clone(), format!("{name}.*"), format!("{name}/**")]);
+        directory
+            .map(|directory| format!("{directory}.*"))
+            .into_iter()
+            .chain(file.into_iter().flatten())
+            .collect()
+    }
+
+    /// A pattern of files without their ending; `None` if it has none, or if almost everything would have that name.
+    fn without_ending(&self) -> Option<String> {
+        let (before, ending) = self.glob.rsplit_once('.').filter(|(_, ending)| !ending.contains('/'))?;
+        let name = before.rsplit('/').next().unwrap_or(before);
+        let letters = name.chars().filter(|c| c.is_alphanumeric()).count();
+        (letters > 1 && !name.contains(['[', '{', '\\']) && !is_wild(ending)).then(|| before.to_owned())
+    }
+
+    /// Whether a path is only what would be loaded in place of what the pattern matches.
+    pub(crate) fn is_shadow(&self, path: &str) -> bool {
+        let matches = |glob: &str| {
+            let glob = GlobBuilder::new(glob).literal_separator(true).build();
+            glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
+        };
+        let is_own = matches(&self.glob) || matches(&format!("{}/**", self.glob));
+        !is_own && self.shadows().iter().any(|shadow| matches(shadow))
     }
 }
 

@@ -61,9 +61,8 @@ impl WorkspaceBranches {
         self.hub.set_current(&self.workspace, commit)?;
         // Nothing may land that was checked on the way to another commit.
         self.checked.set(None);
-        let (commit, tree) = (Some(commit.to_owned()), Some(commit.to_owned()));
-        let revision = ProjectRevision { commit, tree, ..self.from.clone() };
-        let (_, preparation) = self.hub.workspace(&self.name, self.workspace.branch(), &revision).await?;
+        let branch = self.workspace.branch();
+        let (_, preparation) = self.hub.workspace(&self.name, branch, &self.from.at(commit)).await?;
         if preparation == Preparation::Created {
             self.hub.copy_included(&self.workspace, &self.from).await?;
         }

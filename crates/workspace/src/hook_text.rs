@@ -193,7 +193,7 @@ pub fn is_settings_variable(name: &str) -> bool {
         "HOME", "DOTDIR", "PREFIX", "INIT", "LIB", "OPT", "OPTS", "OPTIONS", "STARTUP", "ENV", "RC", "BASE",
         "PROFILE", "PRELOAD", "ASKPASS", "_EDITOR", "_PAGER",
     ];
-    const PARTS: [&str; 6] = ["CONFIG", "SETTINGS", "PLUGIN", "HOOK", "TEMPLATE", "GIT_"];
+    const PARTS: [&str; 7] = ["CONFIG", "SETTINGS", "PLUGIN", "HOOK", "TEMPLATE", "GIT_", "LESS"];
     ENDS.iter().any(|end| name.ends_with(end)) || PARTS.iter().any(|part| name.contains(part))
 }
 

@@ -61,6 +61,8 @@ pub struct Hub {
 /// What decides on the user's machine which files must not land by themselves.
 #[derive(Debug, Clone, Default)]
 pub struct UsersMachine {
+    /// The user's environment.
+    pub variables: Vec<(String, String)>,
     /// The home directory, which must not get into a workspace by accident either.
     pub home: Option<PathBuf>,
     pub search_path: Vec<PathBuf>,
@@ -230,7 +232,7 @@ impl Hub {
         let known: Vec<String> = self.known(workspace);
         if !known.contains(&commit) {
             let quarantine = self.transfer(room, workspace, &commit, &known).await?;
-            self.keep(&quarantine).map_err(|error| self.unwritable(&error))?;
+            self.keep(quarantine.path()).map_err(|error| self.unwritable(&error))?;
         }
         self.set_current(workspace, &commit)?;
         Ok(commit)
@@ -306,9 +308,9 @@ impl Hub {
     }
 
     /// Moves a checked pack into the hub.
-    fn keep(&self, quarantine: &TempDir) -> io::Result<()> {
+    pub(crate) fn keep(&self, quarantine: &Path) -> io::Result<()> {
         let packs = self.layout.objects().join("pack");
-        for file in pack_files(&quarantine.path().join("objects/pack"))? {
+        for file in pack_files(&quarantine.join("objects/pack"))? {
             let Some(name) = file.file_name() else { continue };
             File::open(&file)?.sync_all()?;
             fs::rename(&file, packs.join(name))?;
@@ -321,10 +323,27 @@ impl Hub {
         workspace.base().map(str::to_owned).into_iter().chain(self.last_fetched(workspace)).collect()
     }
 
-    pub(crate) fn last_fetched(&self, workspace: &Workspace) -> Option<String> {
-        let reference = self.layout.git_dir().join("refs/heads").join(workspace.branch());
-        let commit = read_text(&reference, SETTINGS_LIMIT).ok().flatten()?;
+    /// Whether workers have finished something that the run's own workspace does not have.
+    pub(crate) fn is_behind(&self, workspace: &Workspace) -> bool {
+        let merged = self.commit_of(hub_refs::MERGED);
+        merged.is_some() && merged == self.last_fetched(workspace) && head_commit(&workspace.tree()) != merged
+    }
+
+    /// From now on the run's own workspace goes on from where the workers were.
+    pub(crate) fn forget_merged(&self) -> io::Result<()> {
+        match fs::remove_file(self.layout.git_dir().join(hub_refs::MERGED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn commit_of(&self, reference: &str) -> Option<String> {
+        let commit = read_text(&self.layout.git_dir().join(reference), SETTINGS_LIMIT).ok().flatten()?;
         Some(commit.trim().to_owned()).filter(|commit| is_hash(commit))
+    }
+
+    pub(crate) fn last_fetched(&self, workspace: &Workspace) -> Option<String> {
+        self.commit_of(&format!("refs/heads/{}", workspace.branch()))
     }
 
     /// `room` must be able to read the hub.

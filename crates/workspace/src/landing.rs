@@ -447,7 +447,7 @@ impl<'a> LandingAttempt<'a> {
     fn unwritten<'f>(&self, changed: &'f [ChangedFile], differing: &str) -> Option<&'f str> {
         let differing: HashSet<&str> = differing.split_terminator('\0').collect();
         let is_unwritten = |file: &&ChangedFile| {
-            let is_missing = self.from.top.join(&file.path).symlink_metadata().is_err();
+            let is_missing = self.is_missing(file);
             differing.contains(file.path.as_str()) || (is_missing != file.is_deletion())
         };
         changed.iter().find(is_unwritten).map(|file| file.path.as_str())
@@ -456,10 +456,13 @@ impl<'a> LandingAttempt<'a> {
     /// Git removes all old files before it writes the new ones. If it was killed then, they are neither the user's nor ours to lose.
     async fn restore_missing(&self) -> Result<(), Fault> {
         let changed = self.changed_files().await?;
-        let is_missing = |file: &&ChangedFile| {
-            !file.is_addition && self.from.top.join(&file.path).symlink_metadata().is_err()
-        };
+        let is_missing = |file: &&ChangedFile| !file.is_addition && self.is_missing(file);
         self.restore_files(changed.iter().filter(is_missing), "").await
+    }
+
+    /// A directory may have taken the place of a file.
+    fn is_missing(&self, file: &ChangedFile) -> bool {
+        self.from.top.join(&file.path).symlink_metadata().map_or(true, |metadata| metadata.is_dir())
     }
 
     async fn restore_files<'f>(
@@ -505,7 +508,7 @@ impl<'a> LandingAttempt<'a> {
         let differing: HashSet<&str> = differing.split_terminator('\0').collect();
         let mut entries = String::new();
         for file in changed {
-            let is_missing = self.from.top.join(&file.path).symlink_metadata().is_err();
+            let is_missing = self.is_missing(file);
             let is_same = if file.is_deletion() { is_missing } else { !differing.contains(&*file.path) };
             if is_same {
                 entries.push_str(&file.as_index_line());
@@ -540,7 +543,7 @@ enum KilledBefore {
 fn describe(finished: &Finished) -> String {
     let lines = finished.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<_> = lines
-        .filter(|line| !line.starts_with("Please ") && *line != "Aborting")
+        .filter(|line| !line.starts_with("Please ") && !line.starts_with("hint:") && *line != "Aborting")
         .take(5)
         .map(|line| line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.'))
         .collect();

@@ -3,21 +3,44 @@
 use async_trait::async_trait;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{PlanReport, RunOutcome};
-use autonoe_core::plan::{Iteration, NextAction, Plan, PlanVerdict, RunState};
+use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState};
 
 use crate::site::{SiteEvent, WorkspaceSite};
+use crate::worker_site::WorkerSite;
 
 /// A plan whose sessions take place in a workspace.
 pub struct LandingPlan<'a> {
     pub inner: &'a mut dyn Plan,
     pub site: &'a mut WorkspaceSite,
+    /// Empty if one deliverable is built after another.
+    pub workers: &'a [WorkerSite],
     pub on_event: &'a (dyn Fn(SiteEvent) + Send + Sync),
+}
+
+/// The worker of a session; `None` if it takes place in the run's own workspace.
+fn worker(workers: &[WorkerSite], number: usize) -> Option<&WorkerSite> {
+    workers.get(number.checked_sub(1)?)
+}
+
+async fn prepare_workspace(
+    site: &WorkspaceSite,
+    workers: &[WorkerSite],
+    session: &NextSession,
+) -> Result<(), Fault> {
+    match (worker(workers, session.worker), &session.instruction.deliverable) {
+        (Some(worker), Some(deliverable)) => worker.begin(deliverable).await,
+        _ if workers.is_empty() => Ok(()),
+        _ => site.catch_up().await,
+    }
 }
 
 #[async_trait]
 impl Plan for LandingPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
         let action = self.inner.next(so_far).await?;
+        if let NextAction::Session(session) = &action {
+            prepare_workspace(self.site, self.workers, session).await?;
+        }
         // It may have looked at what had passed.
         self.site.lower(self.inner.report().tally())?;
         if let NextAction::Done(
@@ -31,7 +54,10 @@ impl Plan for LandingPlan<'_> {
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
-        self.site.fetch().await?;
+        match worker(self.workers, finished.worker) {
+            Some(worker) => worker.session_ended().await?.into_iter().for_each(self.on_event),
+            None => self.site.fetch().await?,
+        }
         let verdict = self.inner.judge(finished).await?;
         match verdict {
             // Everything was checked once more.
@@ -63,6 +89,11 @@ impl Plan for LandingPlan<'_> {
     async fn ended(&mut self) -> Result<(), Fault> {
         self.inner.ended().await?;
         let events = self.site.run_ended(self.inner.report().tally()).await?;
+        events.into_iter().for_each(self.on_event);
+        let mut events = Vec::new();
+        for worker in self.workers {
+            events.extend(worker.run_ended().await?);
+        }
         events.into_iter().for_each(self.on_event);
         Ok(())
     }

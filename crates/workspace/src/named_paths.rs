@@ -173,6 +173,7 @@ impl NamedPaths {
             let words: Vec<_> = tree.words(value).filter(|word| word.contains(['/', '.'])).collect();
             found.named.extend(words.iter().filter_map(|word| tree.relative(word)));
         }
+        texts.extend(found.add_variables(users, tree));
         for (file, text) in settings_files(repository, home, &users.git_settings) {
             found.add_settings(&text, tree);
             let commands = values_of_settings(&text);
@@ -237,6 +238,21 @@ impl NamedPaths {
         found
     }
 
+    /// Adds what the user's variables name: as if a script set them in the working tree. A file that one of them names is read by some
+    /// program, whatever the name of the variable is.
+    fn add_variables(&mut self, users: &UsersMachine, tree: WorkTree) -> Vec<HookText> {
+        let here = format!("{}/", tree.top.display());
+        let of_project = users.variables.iter().filter(|(_, value)| value.contains(&here));
+        let mut script = String::new();
+        for (name, value) in of_project {
+            let value = value.replace(&here, "./");
+            let files = words(&value).map(plain).filter(|path| tree.top.join(path).is_file());
+            self.named.extend(files.filter(|path| !path.is_empty()));
+            script.push_str(&format!("export {name}={value}\n"));
+        }
+        self.add_text(ENVRC, &script, TextKind::Script, None, tree)
+    }
+
     fn add_settings(&mut self, text: &str, tree: WorkTree) {
         for line in text.lines() {
             let Some((key, value)) = line.split_once('=') else { continue };
@@ -283,6 +299,8 @@ impl NamedPaths {
         if kind == TextKind::Settings {
             self.named.extend(included_by(&text));
         }
+        let runs_directories = text.lines().filter(|line| line.contains("run-parts"));
+        self.named.extend(named_in_hook(&runs_directories.collect::<Vec<_>>().join("\n"), tree));
         let entered = directories_in(&text, top);
         // Settings have the program and its arguments in different places.
         let as_command = match kind {

@@ -48,6 +48,11 @@ pub struct ProjectRevision {
 }
 
 impl ProjectRevision {
+    /// The same repository with another commit, which the hub has.
+    pub(crate) fn at(&self, commit: &str) -> Self {
+        Self { commit: Some(commit.to_owned()), tree: Some(commit.to_owned()), ..self.clone() }
+    }
+
     /// The contents of a `packed-refs` file with the tags; empty if there are none.
     pub(crate) fn packed_tags(&self) -> String {
         match self.tags.as_str() {

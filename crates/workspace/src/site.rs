@@ -21,6 +21,7 @@ use crate::leftovers::Leftovers;
 use crate::own_edits::OwnEditedFile;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
+use crate::worker_site::WorkerSite;
 use crate::workspace::Workspace;
 
 /// The file of the hub that names the commit that landed last.
@@ -228,6 +229,19 @@ impl WorkspaceSite {
         (!self.options.is_throwaway).then_some(branches)
     }
 
+    /// Workers that build several deliverables at the same time, each in the workspace of its name.
+    pub fn workers(&self, names: &[String]) -> Vec<WorkerSite> {
+        WorkerSite::all(&self.hub, &self.workspace, &self.from, &self.checked, names)
+    }
+
+    /// Makes the run's own workspace ready for a session, if workers have finished something since.
+    pub async fn catch_up(&self) -> Result<(), Fault> {
+        if self.hub.is_behind(&self.workspace) {
+            self.restore().await?;
+        }
+        self.hub.forget_merged().map_err(|error| self.hub.unwritable(&error))
+    }
+
     /// Names of the user's uncommitted files, which are not in the workspace.
     pub fn left_out(&self) -> impl Iterator<Item = &str> {
         let is_ours = |name: &str| {
@@ -240,7 +254,7 @@ impl WorkspaceSite {
 
     /// Brings what the workspace has committed into the hub, where checks find it. What cannot be used is reported when the session ends.
     pub async fn fetch(&self) -> Result<(), Fault> {
-        if self.options.is_throwaway {
+        if self.options.is_throwaway || self.hub.is_behind(&self.workspace) {
             return Ok(());
         }
         match self.hub.fetch_new(&self.workspace).await {
@@ -306,11 +320,8 @@ impl WorkspaceSite {
 
     /// Makes a workspace that cannot be used anew, from the last commit that was fetched from it.
     async fn restore(&self) -> Result<(), Fault> {
-        let mut last = self.from.clone();
-        if let Some(commit) = self.hub.last_fetched(&self.workspace) {
-            last.tree = Some(commit.clone());
-            last.commit = Some(commit);
-        }
+        let last = self.hub.last_fetched(&self.workspace);
+        let last = last.map_or_else(|| self.from.clone(), |commit| self.from.at(&commit));
         self.hub.workspace(self.options.workspace(), self.workspace.branch(), &last).await?;
         self.hub.carry_in(&self.workspace, &self.from)
     }
@@ -355,6 +366,10 @@ impl WorkspaceSite {
     /// Fetches what the workspace has committed, after what it has not committed was saved, if there is a message for that. Whatever cannot be
     /// used is named, and does not prevent the rest.
     async fn bring_home(&self, save: Option<&str>) -> Result<Home, Fault> {
+        if self.hub.is_behind(&self.workspace) {
+            // Nothing was done in it since.
+            return Ok(Home { commit: self.hub.last_fetched(&self.workspace), ..Home::default() });
+        }
         let mut home = Home::default();
         let mut git_works = false;
         if let Some(message) = save {
@@ -529,6 +544,14 @@ impl Hub {
         let existing = self.described(name, branch, from);
         if !existing.exists() {
             return Ok(None);
+        }
+        if self.is_behind(&existing)
+            && let Some(tip) = self.last_fetched(&existing)
+        {
+            // The process was killed after workers had finished something.
+            let (restored, _) = self.workspace(name, branch, &from.at(&tip)).await?;
+            self.show_checks(&tip)?;
+            return Ok(Some(restored));
         }
         self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
         let commit = self.fetch_new(&existing).await?;

@@ -57,6 +57,10 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["in_place", "no_sandbox"])]
     pub include_uncommitted: bool,
 
+    /// Build this many deliverables at the same time, as far as the plan says that they are independent
+    #[arg(long, value_name = "COUNT", value_parser = agents, conflicts_with_all = ["in_place", "no_sandbox", "resume"])]
+    pub agents: Option<u32>,
+
     /// Count only verified deliverables as done, not those that an agent merely claims
     #[arg(long)]
     pub strict: bool,
@@ -98,6 +102,17 @@ impl From<LandChoice> for LandWhen {
     }
 }
 
+/// Sessions at the same time: more would wait for each other's checks, and each has a workspace and a room.
+const MAX_AGENTS: u32 = 32;
+
+#[derive(Debug, thiserror::Error)]
+#[error("expected a number from 1 to {MAX_AGENTS}")]
+struct NotANumberOfAgents;
+
+fn agents(text: &str) -> Result<u32, NotANumberOfAgents> {
+    text.parse().ok().filter(|count| (1..=MAX_AGENTS).contains(count)).ok_or(NotANumberOfAgents)
+}
+
 #[derive(Debug, thiserror::Error)]
 #[error("not the name of a branch")]
 struct NotABranchName;
@@ -134,7 +149,8 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
         ..SiteOptions::default()
     };
     let request = RunRequest::of_spec(job, &args.common, &args.spec).working(&args.work, site);
-    let request = RunRequest { approve_plan: args.approve_plan, ..request };
+    let workers = args.agents.filter(|agents| *agents > 1).unwrap_or_default();
+    let request = RunRequest { approve_plan: args.approve_plan, workers, ..request };
     let code = drive(request, &environment)?;
     match args.pr && code == exit::DONE {
         true => cmd_pr(&PrArgs::after_run(&args.common.project, args.branch, args.accept_ci), &environment),

@@ -1,6 +1,6 @@
 //! The job of a run (`run`, `sync`, a declarative agent or a roadmap) and the plan that carries it out.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autonoe_core::check::Check;
@@ -14,7 +14,7 @@ use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::RunOutcome;
 use autonoe_core::plan::Plan;
-use autonoe_core::plans::{DeliverablePlan, SyncPlan, run_ended};
+use autonoe_core::plans::{DeliverablePlan, SyncPlan, Workers, run_ended};
 use autonoe_core::sink::Sinks;
 use autonoe_core::span::SpanContext;
 use autonoe_harness::failed_checks::FailedChecks;
@@ -303,6 +303,8 @@ pub struct PlanContext<'a> {
     pub checkouts: CheckoutFactory,
     /// Files that agents must not modify.
     pub guarded: ProtectedFiles,
+    /// For each worker the project as it sees it, the files that it must not modify, and the deliverable whose unfinished work it has.
+    pub workers: Vec<(PathBuf, ProtectedFiles, Option<String>)>,
     /// Gates for the actions of a declarative agent's steps.
     pub gates: Vec<Arc<dyn Gate>>,
     pub builders: Arc<CurrentBuilder>,
@@ -357,7 +359,7 @@ impl PlanContext<'_> {
             journal: Arc::clone(&self.journal),
             clock: Arc::clone(&self.clock),
             on_event: self.listener(),
-            protected: Arc::clone(&self.guarded),
+            protected: self.protected(),
             builders: Arc::clone(&self.builders),
             is_strict,
             project_failures: Default::default(),
@@ -365,6 +367,12 @@ impl PlanContext<'_> {
             checkout_before: Default::default(),
             working: Default::default(),
         })
+    }
+
+    fn protected(&self) -> Vec<(PathBuf, ProtectedFiles)> {
+        let own = (self.work_root.to_owned(), Arc::clone(&self.guarded));
+        let of_workers = self.workers.iter().map(|(root, guarded, _)| (root.clone(), Arc::clone(guarded)));
+        std::iter::once(own).chain(of_workers).collect()
     }
 
     pub async fn plan(
@@ -387,6 +395,7 @@ impl PlanContext<'_> {
             PreparedJob::Roadmap(prepared) => self.task_plan(*prepared, base).await,
             PreparedJob::Deliverables(job) => {
                 let examiner = self.examiner(job.written, job.is_strict, base);
+                let workers: Vec<_> = self.workers.into_iter().map(|(_, _, held)| held).collect();
                 let instructions = Arc::new(job.instructions);
                 let plan: Box<dyn Plan> = match job.mode {
                     Mode::Run => {
@@ -397,6 +406,10 @@ impl PlanContext<'_> {
                             Some(SpecChange::Ignored) | None => plan,
                         };
                         let plan = if job.only_plans { plan.only_planning() } else { plan };
+                        let plan = match workers.is_empty() {
+                            true => plan,
+                            false => plan.built_by(Workers::new(workers)),
+                        };
                         Box::new(if is_reviewed { plan.with_review() } else { plan })
                     }
                     Mode::Sync => Box::new(SyncPlan::new(self.status, self.journal as _, instructions)),

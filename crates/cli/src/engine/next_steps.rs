@@ -117,6 +117,7 @@ mod tests {
             id: (*id).to_owned(),
             description: format!("thing {id}"),
             acceptance_criteria: vec!["it works".to_owned()],
+            order: Default::default(),
         };
         status.create(ids.iter().map(new).collect()).expect("valid");
         status

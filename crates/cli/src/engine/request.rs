@@ -28,6 +28,8 @@ pub struct RunRequest<'a> {
     pub no_sandbox: bool,
     /// How agents use a workspace; `None` if they work in the user's checkout, as they do without a sandbox.
     pub site: Option<SiteOptions>,
+    /// Deliverables that are built at the same time, each in a workspace of its own; 0 if one is built after another.
+    pub workers: u32,
     /// The lock of the workspace's slot, for an agent that may work at the same time as others.
     pub agent_lock: Option<AgentLock>,
     /// Printed before anything else.
@@ -48,6 +50,7 @@ impl<'a> RunRequest<'a> {
             allow_commands: Vec::new(),
             no_sandbox: false,
             site: None,
+            workers: 0,
             agent_lock: None,
             warning: None,
         }

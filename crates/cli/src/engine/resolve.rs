@@ -7,6 +7,7 @@ use std::sync::Arc;
 use autonoe_agents::NativeSettings;
 use autonoe_core::backend_chain::PhaseModels;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::files::ProtectedFiles;
 use autonoe_core::limits::Limits;
 use autonoe_core::mode::Mode;
 use autonoe_core::money::Usd;
@@ -66,6 +67,8 @@ pub struct ResolvedRun {
     pub checkouts: CheckoutFactory,
     /// The project as agents see it.
     pub work_root: PathBuf,
+    /// Those that build deliverables at the same time; empty if one is built after another.
+    pub workers: Vec<ResolvedWorker>,
     /// The hub of the workspace, and how it is used; `None` if agents work in the user's checkout.
     pub workspace: Option<(Hub, SiteOptions)>,
     /// Of an agent that may work at the same time as others.
@@ -87,6 +90,18 @@ pub struct ResolvedRun {
     pub notices: Vec<String>,
     /// Emitted before the first session.
     pub warnings: Vec<String>,
+}
+
+/// Where a worker works, and how: as the run itself, but for the place.
+pub struct ResolvedWorker {
+    /// The name of its workspace.
+    pub name: String,
+    pub work_root: PathBuf,
+    pub policy: Arc<PolicyOptions>,
+    /// Socket on which its deliverable tool calls are served.
+    pub socket: PathBuf,
+    /// As those of the run, in the same order.
+    pub backends: Vec<RunBackend>,
 }
 
 /// A backend of the run with its models.
@@ -129,7 +144,16 @@ impl ResolvedRun {
         // Agents may read what their project says about them, wherever they work.
         policy.readable.push(project.autonoe_dir());
         let RunRequest {
-            job, resume, start_over, approve_plan, warning, plan_model, site, agent_lock, ..
+            job,
+            resume,
+            start_over,
+            approve_plan,
+            warning,
+            plan_model,
+            site,
+            agent_lock,
+            workers,
+            ..
         } = request;
         let verifier = match &job {
             RunJob::Run { verifier, .. } | RunJob::Roadmap { verifier, .. } => *verifier,
@@ -193,13 +217,44 @@ impl ResolvedRun {
         if mode == Mode::Run {
             notices.extend(browser::missing(&project, environment, &config));
         }
-        policy.temp = room_config::temporary(sandbox.layer(), &project);
+        policy.temp = room_config::temporary(sandbox.layer(), &place);
         policy.level = policy_level(&config, sandbox.layer(), site.is_some());
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);
-        let mut room_config =
-            room_config::build(&project, environment, &user, &policy, sandbox, &host.identity, &place)?;
-        room_config::pass_variables(&mut room_config, passed);
+        let mut room_config = room_config::build(
+            &project,
+            environment,
+            &user,
+            &policy,
+            sandbox.clone(),
+            &host.identity,
+            &place,
+        )?;
+        room_config::pass_variables(&mut room_config, passed.clone());
         policy.mapping = room_config.bounds.mapping();
+        let names = (1..=workers).filter(|_| site.is_some()).map(|number| format!("worker-{number}"));
+        let mut worker_places = Vec::new();
+        for name in names {
+            let own = WorkPlace::of_worker(&project, &name);
+            let mut policy = PolicyOptions {
+                hook_files: policy.hook_files.iter().map(|file| own.moved(&place, file)).collect(),
+                root: own.root.clone(),
+                temp: room_config::temporary(sandbox.layer(), &own),
+                guarded: ProtectedFiles::default(),
+                ..policy.clone()
+            };
+            let mut room_config = room_config::build(
+                &project,
+                environment,
+                &user,
+                &policy,
+                sandbox.clone(),
+                &host.identity,
+                &own,
+            )?;
+            room_config::pass_variables(&mut room_config, passed.clone());
+            policy.mapping = room_config.bounds.mapping();
+            worker_places.push((name, own, policy, room_config));
+        }
         let warnings = match site {
             Some(_) => {
                 let users = room_config::of_checkout(&project, environment, &user, &room_config);
@@ -213,7 +268,7 @@ impl ResolvedRun {
         let hub = place.open_hub(&project, &checkouts.room_config, host.identity.as_pair(), environment);
         let tools = native_tools(&config, mode, &project, environment, &user, &policy, &secrets)?;
         room_config.bounds.read.extend(tools.installed.iter().cloned());
-        let NativeTools { options: tool_options, servers, installed: _ } = tools;
+        let NativeTools { options: tool_options, servers, installed } = tools;
         let resume = if resume { last_conversation(&project)? } else { None };
         let options = options(args, &user.run);
         let share = user.recovery.share.unwrap_or(RECOVERY_SHARE);
@@ -224,7 +279,7 @@ impl ResolvedRun {
             (Arc::new(policy), socket_path(&project, agent_lock.as_ref().map(AgentLock::slot)));
         let prices = Arc::new(providers::prices(&user));
         let rules = Arc::clone(&policy);
-        let reader = SettingsReader {
+        let mut reader = SettingsReader {
             environment,
             native: NativeSettings {
                 root: place.root.clone(),
@@ -240,13 +295,27 @@ impl ResolvedRun {
             calls: socket.clone(),
             agents: user.agents,
         };
-        let backend = |resolved: ResolvedBackend| -> Result<RunBackend, Fault> {
-            let ResolvedBackend { backend: name, models, because } = resolved;
-            Ok(RunBackend { settings: reader.read(&name)?, name, models, because })
-        };
-        let verifier = verifier.map(backend).transpose()?;
-        let named_backends = named.into_iter().map(backend).collect::<Result<_, Fault>>()?;
-        let backends = chain.into_iter().map(backend).collect::<Result<_, Fault>>()?;
+        let backend =
+            |reader: &SettingsReader<'_>, resolved: &ResolvedBackend| -> Result<RunBackend, Fault> {
+                let ResolvedBackend { backend: name, models, because } = resolved.clone();
+                Ok(RunBackend { settings: reader.read(&name)?, name, models, because })
+            };
+        let verifier = verifier.map(|verifier| backend(&reader, &verifier)).transpose()?;
+        let named_backends =
+            named.iter().map(|named| backend(&reader, named)).collect::<Result<_, Fault>>()?;
+        let backends = chain.iter().map(|entry| backend(&reader, entry)).collect::<Result<_, Fault>>()?;
+        let mut workers = Vec::new();
+        for (name, own, policy, mut room_config) in worker_places {
+            let (policy, socket) = (Arc::new(policy), socket_path(&project, Some(&name)));
+            room_config.bounds.read.extend(installed.iter().cloned());
+            let rules = Arc::clone(&policy);
+            reader.native.root = own.root.clone();
+            reader.native.room_config = room_config;
+            reader.native.file_rules = Arc::new(move |phase| path_rules_for(phase, &rules));
+            reader.calls = socket.clone();
+            let backends = chain.iter().map(|entry| backend(&reader, entry)).collect::<Result<_, Fault>>()?;
+            workers.push(ResolvedWorker { name, work_root: own.root, policy, socket, backends });
+        }
         let crash = environment.crash_point()?;
         Ok(Self {
             title,
@@ -262,6 +331,7 @@ impl ResolvedRun {
             room_config,
             checkouts,
             work_root: place.root,
+            workers,
             workspace: hub.zip(site),
             agent_lock,
             resume,

@@ -154,5 +154,7 @@ fn deliverable(task: &Task) -> NewDeliverable {
         id: task.id.to_string(),
         description: task.description.clone(),
         acceptance_criteria: vec![criterion.clone()],
+        // The roadmap has it.
+        order: Default::default(),
     }
 }

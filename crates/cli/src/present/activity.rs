@@ -3,6 +3,7 @@
 //! The specification of the activity line (seed 000) has elapsed time, activity and tool count. They are still there, after what a user looks for
 //! first: the deliverable. On a narrow terminal the parts at the end are left out.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use autonoe_core::duration::{format, format_clock};
@@ -20,6 +21,8 @@ pub struct ActivityState {
     tools: u32,
     kind: ActivityKind,
     run: RunActivity,
+    /// What the sessions that are at work build, by their numbers.
+    at_work: BTreeMap<u32, String>,
 }
 
 /// What is known about the run as a whole.
@@ -53,9 +56,13 @@ impl ActivityState {
 
     /// Starts a session: resets the clock and the tool count.
     pub fn begin(&mut self, session: u32, subject: &str, since: Instant) {
-        let run = RunActivity { session, subject: subject.to_owned(), ..self.run.clone() };
-        let kind = ActivityKind::Working("starting".into());
-        *self = Self { since: Some(since), tools: 0, kind, run };
+        let is_alone = self.at_work.is_empty();
+        self.at_work.insert(session, subject.to_owned());
+        self.run = RunActivity { session, subject: subject.to_owned(), ..self.run.clone() };
+        self.kind = ActivityKind::Working("starting".into());
+        if is_alone {
+            (self.since, self.tools) = (Some(since), 0);
+        }
     }
 
     pub fn spent(&mut self, cost: Usd) {
@@ -80,6 +87,25 @@ impl ActivityState {
 
     pub fn end(&mut self) {
         self.kind = ActivityKind::Idle;
+        self.at_work.clear();
+    }
+
+    pub fn end_session(&mut self, session: u32) {
+        self.at_work.remove(&session);
+        match self.at_work.values().next_back() {
+            Some(subject) => self.run.subject.clone_from(subject),
+            None => self.end(),
+        }
+    }
+
+    /// Of several sessions at work, all that they build; of one, what it builds and does.
+    fn subjects(&self, what: &str) -> Vec<String> {
+        if self.at_work.len() > 1 {
+            let subjects: Vec<&str> = self.at_work.values().map(String::as_str).collect();
+            return vec![format!("{} agents", subjects.len()), subjects.join(", ")];
+        }
+        let subject = Some(self.run.subject.clone()).filter(|subject| !subject.is_empty());
+        subject.into_iter().chain([what.to_owned()]).collect()
     }
 
     /// The parts of the line, the most important first; none when idle.
@@ -88,8 +114,7 @@ impl ActivityState {
             ActivityKind::Idle => Vec::new(),
             ActivityKind::Working(what) => {
                 let elapsed = self.since.map(|since| since.elapsed()).unwrap_or_default();
-                let subject = Some(self.run.subject.clone()).filter(|subject| !subject.is_empty());
-                let begin = subject.into_iter().chain([what.clone(), format_clock(elapsed)]);
+                let begin = self.subjects(what).into_iter().chain([format_clock(elapsed)]);
                 let end = [self.run.cost(), self.run.sessions(), tool_count(self.tools)];
                 let mut parts: Vec<String> = begin.chain(end.into_iter().flatten()).collect();
                 parts[0].insert_str(0, "⚡ ");
@@ -162,7 +187,7 @@ pub fn agent_activity(state: &mut ActivityState, event: &AgentEvent) {
         }
         AgentEvent::ToolCall(call) => state.working(activity_of(call)),
         AgentEvent::ToolResult { .. } => state.tool_done(),
-        AgentEvent::End { .. } => state.end(),
+        AgentEvent::End { .. } => {}
         AgentEvent::Usage(usage) => state.spent(usage.cost_usd.unwrap_or_default()),
         AgentEvent::ModelCallStarted { .. }
         | AgentEvent::Chunk { .. }
@@ -191,7 +216,8 @@ pub fn run_activity(state: &mut ActivityState, event: &RunEvent, at: Option<Time
         RunEvent::Waiting { reason: WaitReason::Service, remaining, .. } => {
             state.waiting_for_service(*remaining)
         }
-        RunEvent::SessionEnded { .. } | RunEvent::Outcome(_) => state.end(),
+        RunEvent::SessionEnded { number, .. } => state.end_session(*number),
+        RunEvent::Outcome(_) => state.end(),
         RunEvent::Instructed { .. }
         | RunEvent::BackendChanged { .. }
         | RunEvent::StatusChanged(_)
@@ -271,6 +297,21 @@ mod tests {
         assert_eq!(line(&state, 80), "");
         state.begin(2, "A", ago(0));
         assert_eq!(line(&state, 80), "⚡ A · starting · 0:00 · session 2");
+    }
+
+    #[test]
+    fn several_sessions_are_shown_together() {
+        let mut state = ActivityState::default();
+        state.begin(2, "API-001", ago(65));
+        state.begin(3, "UI-001", ago(0));
+        state.tool_done();
+        assert_eq!(line(&state, 80), "⚡ 2 agents · API-001, UI-001 · 1:05 · session 3 · 1 tool");
+        assert_eq!(line(&state, 20), "⚡ 2 agents · API-0…");
+        state.end_session(3);
+        state.working("running tests");
+        assert_eq!(line(&state, 80), "⚡ API-001 · running tests · 1:05 · session 3 · 1 tool");
+        state.end_session(2);
+        assert_eq!(line(&state, 80), "");
     }
 
     #[test]

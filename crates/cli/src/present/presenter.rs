@@ -1,6 +1,6 @@
 //! The presenter: a sink that shows the events of a run to a person, at the chosen verbosity.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, IsTerminal};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -51,6 +51,10 @@ pub struct Presenter {
     waiting: AtomicBool,
     /// What the open tool calls are about, by call id.
     open_calls: Mutex<HashMap<String, Option<String>>>,
+    /// What the sessions at work build, by their numbers.
+    at_work: Mutex<BTreeMap<u32, String>>,
+    /// Whose event is being shown, if several sessions are at work.
+    speaker: Mutex<Option<String>>,
     /// Tool calls that a gate denied.
     denied: AtomicU32,
     /// Shown after the outcome.
@@ -67,6 +71,8 @@ impl Presenter {
             stop,
             waiting: AtomicBool::new(false),
             open_calls: Mutex::default(),
+            at_work: Mutex::default(),
+            speaker: Mutex::default(),
             denied: AtomicU32::new(0),
             next_steps: Mutex::default(),
         }
@@ -99,6 +105,9 @@ impl Presenter {
 
     /// Prints a line with its time.
     fn line(&self, level: MessageLevel, text: &str) {
+        let speaker = self.speaker.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let named = speaker.map(|speaker| format!("{speaker}: {}", text.trim_start()));
+        let text = named.as_deref().unwrap_or(text);
         if self.times == LineTimes::OnTerminal && !io::stdout().is_terminal() {
             return self.console.line(level, text);
         }
@@ -182,8 +191,10 @@ impl Presenter {
             RunEvent::RunStarted { sessions_before, .. } => self.info(&format!(
                 "Resuming a run whose process ended unexpectedly after {sessions_before} session(s)."
             )),
-            RunEvent::SessionStarted { number, instruction, step, model, .. } => {
-                let step = step.as_ref().map(|step| format!(" {step}")).unwrap_or_default();
+            RunEvent::SessionStarted { number, instruction, step, deliverable, model, .. } => {
+                let is_one_of_several = self.at_work().len() > 1;
+                let subject = step.as_ref().or(deliverable.as_ref().filter(|_| is_one_of_several));
+                let step = subject.map(|subject| format!(" {subject}")).unwrap_or_default();
                 self.info(&format!("Session {number} started ({instruction}{step}, {model})"));
             }
             RunEvent::SessionEnded { number, outcome, cost_usd, duration } => {
@@ -314,8 +325,31 @@ impl Presenter {
     }
 }
 
+impl Presenter {
+    fn at_work(&self) -> std::sync::MutexGuard<'_, BTreeMap<u32, String>> {
+        self.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Remembers which sessions are at work, and whose event comes next.
+    fn notice_sessions(&self, span: &SpanContext, event: &Event) {
+        let mut at_work = self.at_work();
+        match event {
+            Event::Run(RunEvent::SessionStarted { number, deliverable, instruction, .. }) => {
+                let subject = deliverable.clone().unwrap_or_else(|| instruction.to_string());
+                at_work.insert(*number, subject);
+            }
+            Event::Run(RunEvent::SessionEnded { number, .. }) => drop(at_work.remove(number)),
+            Event::Run(_) | Event::Agent(_) => {}
+        }
+        let is_agents = matches!(event, Event::Agent(_)) && at_work.len() > 1;
+        let subject = span.session.filter(|_| is_agents).and_then(|number| at_work.get(&number));
+        *self.speaker.lock().unwrap_or_else(PoisonError::into_inner) = subject.cloned();
+    }
+}
+
 impl Sink for Presenter {
-    fn on(&self, _: &SpanContext, event: &Event) {
+    fn on(&self, span: &SpanContext, event: &Event) {
+        self.notice_sessions(span, event);
         self.update_activity(event);
         let is_wait = matches!(event, Event::Run(RunEvent::Waiting { .. }));
         let was_waiting = self.waiting.swap(is_wait, Ordering::SeqCst);

@@ -74,5 +74,6 @@ mod unseen_commits;
 mod unstuck;
 mod vendors;
 mod webhook_receiver;
+mod workers;
 mod workspace_attacks;
 mod workspaces;

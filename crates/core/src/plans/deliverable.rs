@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::nothing_created::nothing_created;
+use super::workers::{Workers, assignment};
 use crate::agent::Instruction;
 use crate::check::Assurance;
 use crate::deliverable::{Deliverable, DeliverableStatus};
@@ -12,7 +13,7 @@ use crate::examiner::Examiner;
 use crate::fault::{Fault, FaultLayer};
 use crate::instruction::{Instructions, Phase, briefing};
 use crate::outcome::{PlanReport, RunOutcome, SessionEnd};
-use crate::plan::{Iteration, NextAction, Plan, PlanVerdict, RunState, StatusReader};
+use crate::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState, StatusReader};
 use crate::progress::{ProgressTracker, settled};
 use crate::status::{ProjectStatus, Tally};
 
@@ -39,6 +40,10 @@ pub struct DeliverablePlan {
     tally: Tally,
     /// Set if everything had passed but a recheck failed.
     recheck_failed: bool,
+    /// `None` if one deliverable is built after another.
+    workers: Option<Workers>,
+    /// Sessions that were begun and not judged yet.
+    at_work: usize,
 }
 
 impl DeliverablePlan {
@@ -57,6 +62,8 @@ impl DeliverablePlan {
             deliverables: Vec::new(),
             tally: Tally::default(),
             recheck_failed: false,
+            workers: None,
+            at_work: 0,
         }
     }
 
@@ -82,6 +89,12 @@ impl DeliverablePlan {
     #[must_use]
     pub fn with_review(self) -> Self {
         Self { reviews_left: Some(MAX_REVIEWS), ..self }
+    }
+
+    /// Builds several deliverables at the same time.
+    #[must_use]
+    pub fn built_by(self, workers: Workers) -> Self {
+        Self { workers: Some(workers), ..self }
     }
 
     fn update(&mut self, status: &ProjectStatus) -> Tally {
@@ -168,9 +181,47 @@ pub fn run_ended(tally: Tally) -> Option<RunOutcome> {
     }
 }
 
-#[async_trait]
-impl Plan for DeliverablePlan {
-    async fn next(&mut self, _so_far: &RunState) -> Result<NextAction, Fault> {
+impl DeliverablePlan {
+    /// Another session while others are at work.
+    async fn next_beside(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
+        let Some(status) = self.status.load().await?.filter(|_| self.workers.is_some()) else {
+            return Ok(NextAction::Wait);
+        };
+        // What is not built by a worker has the run to itself.
+        let is_alone = so_far.running.iter().any(|session| session.worker == 0);
+        let assigned = self.workers.as_mut().filter(|_| !is_alone);
+        match assigned.and_then(|workers| workers.assign(&status, &so_far.running)) {
+            Some((worker, id)) => self.coding_session(&status, worker, Some(id)).await,
+            None => Ok(NextAction::Wait),
+        }
+    }
+
+    /// `worker` 0 works on its own.
+    async fn coding_session(
+        &self,
+        status: &ProjectStatus,
+        worker: usize,
+        deliverable: Option<String>,
+    ) -> Result<NextAction, Fault> {
+        let mut text = briefing(status, None);
+        if let Some(examiner) = &self.examiner
+            && let Some(checks) = examiner.briefing().await?
+        {
+            text = format!("{text}\n{checks}");
+        }
+        let instructions = self.instructions.resolve(Phase::Coding).await?;
+        let mut instruction = Instruction::briefed(Phase::Coding, instructions, Some(text.trim().to_owned()));
+        if let Some(id) = deliverable.as_ref().filter(|_| worker > 0) {
+            instruction = instruction.with_paragraph(&assignment(id));
+        }
+        let instruction = Instruction { deliverable, ..instruction };
+        Ok(NextAction::Session(NextSession { worker, ..instruction.into() }))
+    }
+
+    async fn choose(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
+        if !so_far.running.is_empty() {
+            return self.next_beside(so_far).await;
+        }
         self.status.ensure_writable().await?;
         if let Some(examiner) = &self.examiner {
             examiner.prepare().await?;
@@ -178,8 +229,8 @@ impl Plan for DeliverablePlan {
         if let Some(briefing) = self.review.take() {
             return self.review_session(briefing).await;
         }
-        let (name, mut text, deliverable) = match self.status.load().await? {
-            None => (Phase::Initializer, String::new(), None),
+        let (name, mut text) = match self.status.load().await? {
+            None => (Phase::Initializer, String::new()),
             Some(status) => {
                 self.progress.start(settled(&status));
                 let tally = self.update(&status);
@@ -210,7 +261,10 @@ impl Plan for DeliverablePlan {
                 }
                 let status = self.status.load().await?.unwrap_or(status);
                 let open = status.active().find(|item| item.status == DeliverableStatus::Pending);
-                (Phase::Coding, briefing(&status, None), open.map(|item| item.id.clone()))
+                let alone = (0, open.map(|item| item.id.clone()));
+                let assigned = self.workers.as_mut().and_then(|workers| workers.assign(&status, &[]));
+                let (worker, id) = assigned.map_or(alone, |(worker, id)| (worker, Some(id)));
+                return self.coding_session(&status, worker, id).await;
             }
         };
         if let Some(examiner) = &self.examiner
@@ -220,14 +274,24 @@ impl Plan for DeliverablePlan {
         }
         let briefing = Some(text.trim().to_owned()).filter(|text| !text.is_empty());
         let text = self.instructions.resolve(name).await?;
-        let mut instruction = Instruction { deliverable, ..Instruction::briefed(name, text, briefing) };
+        let mut instruction = Instruction::briefed(name, text, briefing);
         if self.only_plans {
             instruction = instruction.with_paragraph(ONLY_PLAN);
         }
         Ok(NextAction::Session(instruction.into()))
     }
+}
+
+#[async_trait]
+impl Plan for DeliverablePlan {
+    async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
+        let action = self.choose(so_far).await?;
+        self.at_work += usize::from(matches!(action, NextAction::Session(_)));
+        Ok(action)
+    }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
+        self.at_work = self.at_work.saturating_sub(1);
         let Some(status) = self.status.load().await? else {
             return Ok(PlanVerdict::Failed(nothing_created(finished.instruction.name.name())));
         };
@@ -244,7 +308,9 @@ impl Plan for DeliverablePlan {
             self.needs_sync &= !has_synced;
             return Ok(if has_synced { PlanVerdict::Progressed } else { PlanVerdict::Idle });
         }
-        Ok(match self.ended(tally).await? {
+        // What is at work may still change everything.
+        let ended = if self.at_work == 0 { self.ended(tally).await? } else { None };
+        Ok(match ended {
             Some(outcome) => PlanVerdict::Done(outcome),
             None if self.recheck_failed => PlanVerdict::Idle,
             None if self.review.is_some() => PlanVerdict::Progressed,

@@ -11,6 +11,7 @@ mod quota;
 mod record;
 mod retries;
 mod rounds;
+mod workers;
 
 use std::num::NonZeroU32;
 use std::time::Duration;

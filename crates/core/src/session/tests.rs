@@ -14,6 +14,7 @@ use crate::session::{Allowance, DISPOSE_LIMIT, Ledger, Session};
 use crate::silence::{MAX_SILENCE, MAX_SILENCE_IN_TOOL};
 use crate::sink::Sinks;
 use crate::span::{SpanContext, TraceId};
+use crate::spending::Spending;
 use crate::testing::script::{AgentScript, cannot_open, out_of_quota, permanent, session, transient};
 use crate::testing::{LogEntry, START, World, seconds, timestamp};
 
@@ -33,8 +34,9 @@ async fn run_watched(
         journal: world,
         sinks: &sinks,
         span: SpanContext::run(1, TraceId(1)).session(1),
-        interrupt: &world.interrupt,
-        halt: &world.halt,
+        worker: 0,
+        interrupt: world.interrupt.clone(),
+        halt: world.halt.clone(),
         allowance,
         call_watch,
     };
@@ -149,7 +151,7 @@ async fn an_interrupt_before_the_session_opens_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn the_cost_before_the_session_counts() {
-    let allowance = Allowance { cost: Some((Usd(0.9), Usd(1.0))), deadline: None };
+    let allowance = Allowance { cost: Some((Spending::new(Usd(0.9)), Usd(1.0))), deadline: None };
     let world = World::new().sessions([session().spends(0.2).completes()]);
     let finished = run_session(&world, allowance).await.expect("the journal works");
     assert_eq!(finished.outcome, SessionEnd::BudgetExceeded { limit_usd: Usd(1.0) });

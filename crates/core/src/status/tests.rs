@@ -10,6 +10,7 @@ fn new(id: &str) -> NewDeliverable {
         id: id.into(),
         description: format!("{id} described"),
         acceptance_criteria: vec!["it works".into()],
+        order: Default::default(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use autonoe_core::deliverable::Deliverable;
-use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
+use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::ChangeError;
 use tokio::sync::Semaphore;
@@ -22,6 +22,10 @@ impl Examiner for SlowExaminer {
 
     async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
         Err(Fault::permanent(FaultLayer::System, "slow", "Not used in these tests."))
+    }
+
+    async fn recheck(&self, _: &[String]) -> Result<Vec<FailedRecheck>, Fault> {
+        Ok(Vec::new())
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {

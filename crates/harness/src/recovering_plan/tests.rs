@@ -93,6 +93,7 @@ impl StatusReader for Memory {
             id: "A".to_owned(),
             description: "A cart".to_owned(),
             acceptance_criteria: vec!["it holds books".to_owned()],
+            order: Default::default(),
         };
         status.create(vec![new]).expect("created");
         Ok(Some(status))
@@ -195,7 +196,7 @@ impl Fixture {
     async fn next(&self, plan: &mut RecoveringPlan<'_>) -> NextSession {
         match plan.next(&self.run).await.expect("next") {
             NextAction::Session(session) => session,
-            NextAction::Done(outcome) => panic!("{outcome:?}"),
+            other @ (NextAction::Done(_) | NextAction::Wait) => panic!("{other:?}"),
         }
     }
 
@@ -208,6 +209,7 @@ impl Fixture {
         let answer = words.map(|words| json!({ "task": words }));
         Iteration {
             number: self.run.sessions,
+            worker: 0,
             backend: session.backends.first().cloned().unwrap_or_else(|| "native".to_owned()),
             model: session.model.clone().unwrap_or_else(|| "small".to_owned()),
             instruction: session.instruction.clone(),

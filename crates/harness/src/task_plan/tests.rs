@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use autonoe_core::check::Review;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus, NewDeliverable};
 use autonoe_core::event::RunEvent;
-use autonoe_core::examiner::{Confirmation, Examination, Examiner, Proposal};
+use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::{Instructions, Phase};
 use autonoe_core::ledger::Ledger;
@@ -85,6 +85,7 @@ impl TaskStore for World {
                 id: task.id.to_string(),
                 description: task.description.clone(),
                 acceptance_criteria: vec![task.goal.clone()],
+                order: Default::default(),
             };
             status.create(vec![new]).expect("created");
         }
@@ -120,6 +121,10 @@ impl Examiner for World {
 
     async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
         Err(Fault::permanent(FaultLayer::Plan, "unused", "No claim is examined here."))
+    }
+
+    async fn recheck(&self, _: &[String]) -> Result<Vec<FailedRecheck>, Fault> {
+        Ok(Vec::new())
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
@@ -233,7 +238,7 @@ impl Fixture {
     async fn next(&self, plan: &mut TaskPlan) -> NextSession {
         match plan.next(&RunState::default()).await.expect("next") {
             NextAction::Session(session) => session,
-            NextAction::Done(outcome) => panic!("{outcome:?}"),
+            other @ (NextAction::Done(_) | NextAction::Wait) => panic!("{other:?}"),
         }
     }
 
@@ -242,6 +247,7 @@ impl Fixture {
         self.sessions += 1;
         let finished = Iteration {
             number: self.sessions,
+            worker: 0,
             backend: "native".to_owned(),
             model: "best".to_owned(),
             instruction: session.instruction,

@@ -375,6 +375,7 @@ pub(super) fn last_session(
         let (name, step) = read_label(&label)?;
         Some(Iteration {
             number,
+            worker: 0,
             backend,
             model,
             instruction: Instruction::of_step(name, &step, String::new()),

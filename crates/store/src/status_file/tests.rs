@@ -49,8 +49,12 @@ fn the_seed_example_is_rewritten_unchanged() {
 #[test]
 fn status_maps_to_passed_and_blocked() {
     let mut file = StatusFile::empty(date(2026, 1, 2));
-    let item =
-        NewDeliverable { id: "A".into(), description: "a".into(), acceptance_criteria: vec!["works".into()] };
+    let item = NewDeliverable {
+        id: "A".into(),
+        description: "a".into(),
+        acceptance_criteria: vec!["works".into()],
+        order: Default::default(),
+    };
     file.status.create(vec![item]).expect("valid");
     for (status, passed, blocked) in [
         (DeliverableStatus::Pending, false, false),

@@ -114,6 +114,7 @@ pub fn deliverable(id: &str) -> NewDeliverable {
         id: id.to_owned(),
         description: format!("What {id} is"),
         acceptance_criteria: vec!["It works".to_owned()],
+        order: Default::default(),
     }
 }
 

@@ -158,7 +158,7 @@ impl VerifyFixture {
             journal,
             clock,
             on_event,
-            protected: Arc::default(),
+            protected: vec![(self.project.root().to_owned(), Arc::default())],
             builders: Arc::default(),
             is_strict: false,
             project_failures: Mutex::default(),

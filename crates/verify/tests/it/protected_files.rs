@@ -122,7 +122,7 @@ async fn a_test_that_was_forged_in_the_commit_alone_is_disputed() {
 async fn accepted_files_and_the_specification_are_protected_from_agents() {
     let fixture = VerifyFixture::tested();
     let examiner = fixture.prepared().await;
-    let protected = examiner.protected.read().unwrap().clone();
+    let protected = examiner.protected[0].1.read().unwrap().clone();
     assert_eq!(protected, [fixture.path("tests/add.sh"), fixture.path("SPEC.md")]);
 }
 
@@ -236,7 +236,7 @@ async fn files_beside_the_project_in_its_repository_are_protected() {
     fixture.git_in(&top, &["add", "shared"]);
     fixture.commit(&[]);
     let examiner = fixture.prepared().await;
-    assert_eq!(*examiner.protected.read().unwrap(), [test.clone(), fixture.path("SPEC.md")]);
+    assert_eq!(*examiner.protected[0].1.read().unwrap(), [test.clone(), fixture.path("SPEC.md")]);
     fixture.commit(&[("calc.sh", ADDS)]);
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
 

@@ -279,8 +279,8 @@ impl RunFixture {
         let sessions = self.state.lock().expect("no panic").sessions;
         let runner = Runner {
             plan: started.plan(),
-            backend_chain: BackendChain::new(ChainEntry { backend: self, models }, Vec::new()),
-            gates: &|_, _| Vec::new(),
+            backend_chain: BackendChain::new(ChainEntry::new(self, models), Vec::new()),
+            gates: &|_, _, _| Vec::new(),
             journal: self,
             sinks: &sinks,
             clock: self,
@@ -292,6 +292,7 @@ impl RunFixture {
                 session_delay: Duration::ZERO,
                 ..RunOptions::default()
             },
+            workers: 1,
             span: SpanContext::run(1, TraceId(1)),
             resume: None,
             call_watch: &|| Box::new(NoCallWatch),
@@ -375,8 +376,18 @@ impl Journal for RunFixture {
                 let output = output.map(|output| *output).unwrap_or_default();
                 let instruction = Instruction::of_step(Phase::Step, "", String::new());
                 let (backend, model) = ("scripted".to_owned(), "scripted".to_owned());
-                state.last =
-                    Some(Iteration { number, backend, model, instruction, outcome, spent, duration, output });
+                let worker = 0;
+                state.last = Some(Iteration {
+                    number,
+                    worker,
+                    backend,
+                    model,
+                    instruction,
+                    outcome,
+                    spent,
+                    duration,
+                    output,
+                });
             }
             JournalRecord::QuotaWait(_)
             | JournalRecord::Outage(_)

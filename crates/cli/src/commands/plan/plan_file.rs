@@ -43,6 +43,7 @@ pub fn parse(text: &str) -> Result<Vec<NewDeliverable>, Vec<String>> {
                     id: id.trim().to_owned(),
                     description: description.trim().to_owned(),
                     acceptance_criteria: Vec::new(),
+                    order: Default::default(),
                 }),
                 None => wrong("`]` is missing after the id"),
             }
@@ -94,7 +95,7 @@ fn merged(old: Deliverable, new: Deliverable) -> Deliverable {
         criteria.0.len() == criteria.1.len() && criteria.0.iter().zip(criteria.1).all(same);
     match has_same_criteria && old.is_active() {
         true => Deliverable { description: new.description, ..old },
-        false => new,
+        false => Deliverable { order: old.order, ..new },
     }
 }
 

@@ -9,7 +9,7 @@ use crate::testing::World;
 async fn ended(world: &World) -> Option<RunOutcome> {
     match world.deliverable_plan().next(&RunState::default()).await.expect("a readable project") {
         NextAction::Done(outcome) => Some(outcome),
-        NextAction::Session(_) => None,
+        NextAction::Session(_) | NextAction::Wait => None,
     }
 }
 
@@ -17,7 +17,7 @@ async fn ended(world: &World) -> Option<RunOutcome> {
 async fn sync_ended(world: &World) -> Option<RunOutcome> {
     match world.sync_plan().next(&RunState::default()).await.expect("a readable project") {
         NextAction::Done(outcome) => Some(outcome),
-        NextAction::Session(_) => None,
+        NextAction::Session(_) | NextAction::Wait => None,
     }
 }
 

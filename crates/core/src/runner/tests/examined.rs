@@ -9,7 +9,7 @@ use super::{max_duration, options};
 use crate::check::{Assurance, Finding};
 use crate::deliverable::Deliverable;
 use crate::deliverable::DeliverableStatus::{Passed, Pending};
-use crate::examiner::{Confirmation, Examination, Examiner, Proposal};
+use crate::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
 use crate::fault::Fault;
 use crate::instruction::Phase::{Coding, Review};
 use crate::outcome::RunOutcome;
@@ -59,6 +59,10 @@ impl Examiner for ScriptedExaminer {
 
     async fn examine(&self, _: &Deliverable) -> Result<Examination, Fault> {
         panic!("these sessions claim nothing")
+    }
+
+    async fn recheck(&self, _: &[String]) -> Result<Vec<FailedRecheck>, Fault> {
+        Ok(Vec::new())
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {

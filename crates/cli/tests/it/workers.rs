@@ -1,0 +1,220 @@
+//! `autonoe run --agents`: several deliverables are built at the same time, and their commits come together in a queue.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::support::{
+    CliTestProject, RunOutput, assert_script_followed, model, signal, until, without_bubblewrap,
+};
+
+/// A project with these deliverables, which depend on nothing, and a check of each.
+fn project(items: &[(&str, &str)]) -> CliTestProject {
+    let project = CliTestProject::new().in_workspace();
+    let deliverable = |(id, _): &(&str, &str)| json!({ "id": id, "description": format!("thing {id}"), "acceptanceCriteria": ["it works"], "depends": [] });
+    let deliverables: Vec<Value> = items.iter().map(deliverable).collect();
+    let status =
+        json!({ "createdAt": "2026-01-01", "updatedAt": "2026-01-01", "deliverables": deliverables });
+    project.write(".autonoe/status.json", &status.to_string());
+    let check = |(id, command): &(&str, &str)| json!({ "name": format!("check-{id}"), "deliverable": id, "run": command });
+    let checks: Vec<Value> = items.iter().map(check).collect();
+    project.write(".autonoe/checks.json", &json!({ "checks": checks }).to_string());
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "the user's\n"), ("list.txt", "first\n")]);
+    project
+}
+
+/// A session that runs a command for its deliverable and claims it; `rest` is what follows the claim.
+fn builds(id: &str, command: &str, rest: &str) -> String {
+    format!(
+        r#"
+        [[conversation]]
+        name = "builder of {id}"
+        when = "Yours is **{id}**"
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = '''{command}''' }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+          {rest}
+          [[conversation.turn]]
+          expect = "marked as passed"
+          text = "done"
+        "#
+    )
+}
+
+fn commits(id: &str) -> String {
+    format!("echo {id} > {id}.txt && git add {id}.txt && git commit -qm 'Build {id}'")
+}
+
+fn again(id: &str, expected: &str, command: &str) -> String {
+    format!(
+        r#"
+          [[conversation.turn]]
+          expect = ["CHECKS_FAILED", "{expected}", "git merge autonoe/merged"]
+          call = [{{ tool = "Bash", input = {{ command = '''{command}''' }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+        "#
+    )
+}
+
+fn statuses(project: &CliTestProject) -> Vec<(String, bool, String)> {
+    let status: Value = serde_json::from_str(&project.read(".autonoe/status.json")).expect("JSON");
+    let item = |item: &Value| {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        (text(&item["id"]), item["passed"] == true, text(&item["verification"]["assurance"]))
+    };
+    status["deliverables"].as_array().expect("deliverables").iter().map(item).collect()
+}
+
+fn assert_all_verified(project: &CliTestProject) {
+    for (id, passed, assurance) in statuses(project) {
+        assert!(passed && assurance == "verified", "{id}: {passed} {assurance}");
+    }
+}
+
+/// The working tree of a worker.
+fn workspace(project: &CliTestProject, worker: &str) -> Option<PathBuf> {
+    let projects = fs::read_dir(project.home().join(".local/state/autonoe/projects")).ok()?;
+    let state = projects.flatten().next()?.path();
+    Some(state.join("hub/workspaces").join(worker).join("tree"))
+}
+
+/// The most sessions that were at work at the same time.
+fn at_once(run: &RunOutput) -> usize {
+    let (mut now, mut most) = (0_usize, 0);
+    for event in &run.events {
+        match event["type"].as_str() {
+            Some("session_started") => now += 1,
+            Some("session_ended") => now -= 1,
+            _ => {}
+        }
+        most = most.max(now);
+    }
+    most
+}
+
+#[test]
+fn independent_deliverables_are_built_at_the_same_time_on_both_layers() {
+    for has_bubblewrap in [true, false] {
+        let project = project(&[
+            ("A", "test -f A.txt"),
+            ("B", "test -f B.txt"),
+            ("C", "test -f C.txt && test -f kept.txt"),
+        ]);
+        let script: Vec<String> = ["A", "B", "C"].iter().map(|id| builds(id, &commits(id), "")).collect();
+        let model = model(&script.concat());
+        let mut command = project.command(&model, &["run", "--agents", "3"]);
+        if !has_bubblewrap {
+            command.env("PATH", without_bubblewrap(&project));
+        }
+        let run = RunOutput::from(command.output().expect("started"));
+        run.assert_ended("all_passed", 0);
+        assert_script_followed(&model);
+        assert_eq!(at_once(&run), 3, "{}", run.stderr);
+        assert_all_verified(&project);
+        for id in ["A", "B", "C"] {
+            assert_eq!(project.read(&format!("{id}.txt")), format!("{id}\n"));
+        }
+        assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+        assert_eq!(run.of_type("session_started").count(), 3);
+    }
+}
+
+#[test]
+fn conflicts_and_broken_checks_go_back_to_the_session_that_made_them() {
+    // B changes the same line as A, and C breaks the check of A although its own passes. They wait for A, so that the order is known.
+    let project = project(&[
+        ("A", "grep -q A list.txt && ! test -f forbidden.txt"),
+        ("B", "grep -q B list.txt"),
+        ("C", "test -f C.txt"),
+    ]);
+    let a = builds("A", "echo A > list.txt && git commit -qam 'Build A'", "");
+    let b_again = "git merge -q autonoe/merged; printf 'A\\nB\\n' > list.txt; git commit -qam 'Merge both'";
+    let b = builds(
+        "B",
+        "sleep 3; echo B > list.txt && git commit -qam 'Build B'",
+        &again("B", "list.txt", b_again),
+    );
+    let c_again = "git merge -q autonoe/merged && git rm -q forbidden.txt && git commit -qm 'Repair'";
+    let forbidden = "sleep 3; touch forbidden.txt C.txt && git add . && git commit -qm 'Build C'";
+    let c = builds("C", forbidden, &again("C", "check-A", c_again));
+    let model = model(&[a, b, c].concat());
+    let run = RunOutput::from(project.command(&model, &["run", "--agents", "3"]).output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_all_verified(&project);
+    assert_eq!(run.of_type("session_started").count(), 3, "each once");
+    assert_eq!(project.read("list.txt"), "A\nB\n");
+    assert!(project.path("C.txt").exists() && !project.path("forbidden.txt").exists());
+    assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+}
+
+#[test]
+fn an_agent_cannot_speak_for_another_one() {
+    let project = project(&[("A", "test -f A.txt"), ("B", "test -f B.txt")]);
+    let wrong = r#"
+      [[conversation.turn]]
+      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "blocked", reason = "mine" } }]
+      [[conversation.turn]]
+      expect = ["VALIDATION_ERROR", "This session builds"]
+      call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+    "#;
+    let a = format!(
+        "[[conversation]]\nname = 'A'\nwhen = 'Yours is **A**'\n[[conversation.turn]]\n\
+         call = [{{ tool = 'Bash', input = {{ command = \"{}\" }} }}]\n{wrong}\n[[conversation.turn]]\ntext = 'done'\n",
+        commits("A")
+    );
+    let model = model(&[a, builds("B", &commits("B"), "")].concat());
+    let run = RunOutput::from(project.command(&model, &["run", "--agents", "2"]).output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_all_verified(&project);
+}
+
+#[test]
+fn a_killed_run_keeps_what_was_merged_and_takes_up_what_was_not() {
+    let project = project(&[("A", "test -f A.txt"), ("B", "test -f B.txt && test -f half.txt")]);
+    let half = "test -f half.txt || { echo half > half.txt; git add .; git commit -qm half; sleep 60; }; ";
+    let b = builds("B", &format!("{half}{}", commits("B")), "");
+    let model = model(&[builds("A", &commits("A"), ""), b].concat());
+    let mut command = project.command(&model, &["run", "--agents", "2"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    until("A is verified, and B is half done", || {
+        let is_merged = statuses(&project)[0].2 == "verified";
+        is_merged && workspace(&project, "worker-2").is_some_and(|tree| tree.join("half.txt").exists())
+    });
+    signal(&child, Signal::KILL);
+    child.wait().expect("reaped");
+    let run = RunOutput::from(project.command(&model, &["run", "--agents", "2"]).output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert_all_verified(&project);
+    for file in ["A.txt", "B.txt", "half.txt"] {
+        assert!(project.path(file).exists(), "{file}: {}", run.stderr);
+    }
+    let subjects = project.git(&["log", "--format=%s"]);
+    assert_eq!(
+        subjects.lines().filter(|line| *line == "half").count(),
+        1,
+        "taken up, not begun anew: {subjects}"
+    );
+}
+
+#[test]
+fn wrong_numbers_of_agents_are_refused() {
+    let project = project(&[("A", "test -f A.txt")]);
+    for (args, words) in [
+        (["run", "--agents", "0"].as_slice(), "from 1 to 32"),
+        (&["run", "--agents", "33"], "from 1 to 32"),
+        (&["run", "--agents", "2", "--in-place"], "--in-place"),
+    ] {
+        let output = project.autonoe(None).args(args).output().expect("started");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
+}
