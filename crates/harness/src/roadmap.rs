@@ -22,6 +22,7 @@ mod check_box;
 pub mod dependencies;
 mod document;
 mod edit;
+mod file_problems;
 mod growth;
 mod issues;
 mod keys;
@@ -42,6 +43,7 @@ use serde::{Deserialize, Serialize};
 
 pub use check_box::{CheckBoxError, set_done, uncheck};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
+pub use file_problems::FileProblems;
 pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
 pub use issues::{GithubIssue, IssueImport, add_issues};
 pub use problem::{RoadmapError, RoadmapProblem, did_you_mean};

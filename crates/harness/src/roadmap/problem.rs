@@ -1,42 +1,12 @@
 //! What is wrong with a roadmap.
 
-use std::fmt;
-
 use autonoe_core::check_item::CheckItemError;
 use autonoe_files::show_bytes;
 
+use super::file_problems::FileProblems;
 use super::{MAX_ROADMAP, MAX_TASKS};
 
-/// Problems that are shown; the rest is counted.
-const SHOWN: usize = 50;
-
-/// Everything that is wrong with a roadmap, in the order of its lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoadmapError {
-    /// Each with its line, counted from 1.
-    pub problems: Vec<(usize, RoadmapProblem)>,
-}
-
-impl fmt::Display for RoadmapError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (line, problem)) in self.problems.iter().take(SHOWN).enumerate() {
-            let separator = if place == 0 { "" } else { "\n" };
-            write!(f, "{separator}line {line}: {problem}")?;
-        }
-        match self.problems.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "\nand {more} more problems"),
-        }
-    }
-}
-
-impl std::error::Error for RoadmapError {}
-
-impl From<(usize, RoadmapProblem)> for RoadmapError {
-    fn from(problem: (usize, RoadmapProblem)) -> Self {
-        Self { problems: vec![problem] }
-    }
-}
+pub type RoadmapError = FileProblems<RoadmapProblem>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoadmapProblem {
