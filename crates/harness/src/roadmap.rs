@@ -25,6 +25,8 @@ mod edit;
 mod file_problems;
 mod growth;
 mod issues;
+pub mod key_names;
+mod key_problem;
 mod keys;
 pub mod lines;
 mod problem;
@@ -46,7 +48,8 @@ pub use edit::{RoadmapEdit, TaskEdit, compare};
 pub use file_problems::FileProblems;
 pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
 pub use issues::{GithubIssue, IssueImport, add_issues};
-pub use problem::{RoadmapError, RoadmapProblem, did_you_mean};
+pub use key_problem::{KeyProblem, did_you_mean};
+pub use problem::{RoadmapError, RoadmapProblem};
 
 /// Maximum size of a roadmap, in bytes.
 pub const MAX_ROADMAP: usize = 4 * 1024 * 1024;

@@ -1,7 +1,7 @@
 //! What is wrong with a fleet file.
 
 use autonoe_files::show_bytes;
-use autonoe_harness::roadmap::{FileProblems, RoadmapProblem, did_you_mean};
+use autonoe_harness::roadmap::{FileProblems, KeyProblem, RoadmapProblem, did_you_mean};
 
 use super::{MAX_FILE, MAX_HARNESSES};
 
@@ -25,16 +25,8 @@ pub enum FleetProblem {
     NoHeading,
     #[error("expected `key: value`")]
     NotAKey,
-    #[error("unknown key '{name}'{}", did_you_mean(.meant))]
-    UnknownKey { name: String, meant: Option<&'static str> },
-    #[error("'{key}' is not supported: {advice}")]
-    Unsupported { key: &'static str, advice: &'static str },
     #[error("a second '{0}'")]
     SecondKey(&'static str),
-    #[error("'{0}' has no value")]
-    NoValue(&'static str),
-    #[error("'{value}' is not a valid {key}; expected {expected}")]
-    Value { key: &'static str, value: String, expected: &'static str },
     #[error("'{key}' has no meaning for {strategy}; leave it out")]
     OtherStrategy { key: &'static str, strategy: &'static str },
     #[error("the strategy is missing; write `- coordination: parallel` below `## Strategy`")]
@@ -57,7 +49,9 @@ pub enum FleetProblem {
     PipelineOrder { id: String, later: String },
     #[error("a {strategy} needs at least {needed} harnesses, and there are {found}")]
     TooFew { strategy: &'static str, needed: usize, found: usize },
-    /// The values of both kinds of files are written in the same way.
+    #[error(transparent)]
+    Key(#[from] KeyProblem),
+    /// The lines and ids of both kinds of files are written in the same way.
     #[error(transparent)]
     Roadmap(#[from] RoadmapProblem),
 }
