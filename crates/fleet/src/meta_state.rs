@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use autonoe_harness::handle::{HarnessResult, HarnessStatus};
+use autonoe_harness::state_database::{StateDatabase, StateDatabaseError};
 use jiff::Timestamp;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use crate::aggregated_result::AggregatedResult;
@@ -97,12 +98,10 @@ const SCHEMA: &str = "
 
 #[derive(Debug, thiserror::Error)]
 pub enum MetaStateError {
-    #[error("{path} cannot be used: {error}.", path = .path.display())]
-    Database { path: PathBuf, error: rusqlite::Error },
+    #[error(transparent)]
+    Database(#[from] StateDatabaseError),
     #[error("{path} is not the state of a fleet. End its harnesses, if any are at work, and remove it.", path = .path.display())]
     Foreign { path: PathBuf },
-    #[error("{path} is a {kind}, not a regular file.", path = .path.display())]
-    NotRegular { path: PathBuf, kind: &'static str },
     #[error(
         "The fleet '{name}' has not ended; `autonoe fleet up` with its file continues it, `autonoe fleet stop` ends it."
     )]
@@ -191,68 +190,52 @@ pub struct HarnessProgress {
 }
 
 pub struct MetaState {
-    db: Connection,
-    path: PathBuf,
+    db: StateDatabase,
 }
 
 impl MetaState {
     /// Creates it if it is missing. `.harness/` must exist.
     pub fn open(project: &Path) -> Result<Self, MetaStateError> {
         let path = path_of(project);
-        regular(&path)?;
+        StateDatabase::size(&path)?;
         let state = Self::connect(path, OpenFlags::default())?;
-        match state.version()? {
-            FORMAT => Ok(state),
-            0 if state.is_empty()? => {
-                state.wrapped(state.db.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;")))?;
-                Ok(state)
-            }
-            _ => Err(MetaStateError::Foreign { path: state.path }),
+        if !state.has_tables()? {
+            state.run(|db| db.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;")))?;
         }
+        Ok(state)
     }
 
     /// `None` if the project never had a fleet.
     pub fn find(project: &Path) -> Result<Option<Self>, MetaStateError> {
         let path = path_of(project);
-        if !regular(&path)? {
+        if StateDatabase::size(&path)?.is_none() {
             return Ok(None);
         }
         let state = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        match state.version()? {
-            FORMAT => Ok(Some(state)),
-            0 if state.is_empty()? => Ok(None),
-            _ => Err(MetaStateError::Foreign { path: state.path }),
-        }
+        Ok(state.has_tables()?.then_some(state))
     }
 
     fn connect(path: PathBuf, flags: OpenFlags) -> Result<Self, MetaStateError> {
-        let connect = || {
-            let db = Connection::open_with_flags(&path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
-            db.busy_timeout(BUSY_LIMIT)?;
-            db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;")?;
-            Ok(db)
-        };
-        match connect() {
-            Ok(db) => Ok(Self { db, path }),
-            Err(error) => match error {
-                rusqlite::Error::SqliteFailure(failure, _)
-                    if failure.code == rusqlite::ErrorCode::NotADatabase =>
-                {
-                    Err(MetaStateError::Foreign { path })
-                }
-                error => Err(MetaStateError::Database { path, error }),
-            },
+        match StateDatabase::open(path.clone(), flags, BUSY_LIMIT, "PRAGMA synchronous = FULL;") {
+            Ok(db) => Ok(Self { db }),
+            Err(error) if error.code() == Some(ErrorCode::NotADatabase) => {
+                Err(MetaStateError::Foreign { path })
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
-    fn version(&self) -> Result<i64, MetaStateError> {
-        self.wrapped(self.db.query_row("PRAGMA user_version", [], |row| row.get(0)))
-    }
-
-    fn is_empty(&self) -> Result<bool, MetaStateError> {
-        let tables: i64 =
-            self.wrapped(self.db.query_row("SELECT count(*) FROM sqlite_master", [], |row| row.get(0)))?;
-        Ok(tables == 0)
+    /// Whether the tables of this version are there; an error if others are.
+    fn has_tables(&self) -> Result<bool, MetaStateError> {
+        // Tables first: another process may make them meanwhile, together with the version.
+        let count = "SELECT count(*) FROM sqlite_master";
+        let tables: i64 = self.run(|db| db.query_row(count, [], |row| row.get(0)))?;
+        let version: i64 = self.run(|db| db.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
+        match (version, tables) {
+            (FORMAT, _) => Ok(true),
+            (0, 0) => Ok(false),
+            _ => Err(MetaStateError::Foreign { path: self.db.path().to_owned() }),
+        }
     }
 
     /// Continues the fleet of the same plan, or begins a new one if the last one is over. `checked_tasks` are those of each harness.
@@ -272,8 +255,8 @@ impl MetaState {
             Some(before) => before.number + 1,
             None => 1,
         };
-        let insert = || {
-            let transaction = self.db.unchecked_transaction()?;
+        self.run(|db| {
+            let transaction = db.unchecked_transaction()?;
             for table in ["meta_state", "sub_harnesses", "progress_log", "coordination_events", "worktrees"] {
                 transaction.execute(&format!("DELETE FROM {table}"), [])?;
             }
@@ -298,8 +281,7 @@ impl MetaState {
                 )?;
             }
             transaction.commit()
-        };
-        self.wrapped(insert())?;
+        })?;
         Ok(FleetRow {
             number,
             plan: plan.clone(),
@@ -325,7 +307,7 @@ impl MetaState {
                 result: result.map(|text| from_json(&text)).transpose()?,
             })
         };
-        self.wrapped(self.db.query_row(query, [], read).optional())
+        self.run(|db| db.query_row(query, [], read).optional())
     }
 
     /// In the order of the file.
@@ -334,8 +316,7 @@ impl MetaState {
                             h.ended_as, h.result_json, w.branch_name, w.merge_commit, w.note
                      FROM sub_harnesses h LEFT JOIN worktrees w ON w.harness_id = h.harness_id AND w.merge_commit IS NOT NULL
                      ORDER BY h.place";
-        let read = || self.db.prepare_cached(query)?.query_map([], harness_row)?.collect();
-        self.wrapped(read())
+        self.run(|db| db.prepare_cached(query)?.query_map([], harness_row)?.collect())
     }
 
     pub fn set_working_dir(
@@ -388,8 +369,7 @@ impl MetaState {
         at: Timestamp,
     ) -> Result<(), MetaStateError> {
         let before = "SELECT progress FROM sub_harnesses WHERE harness_id = ?1";
-        let before: Option<f64> =
-            self.wrapped(self.db.query_row(before, [id], |row| row.get(0)).optional())?;
+        let before: Option<f64> = self.run(|db| db.query_row(before, [id], |row| row.get(0)).optional())?;
         self.execute(
             "UPDATE sub_harnesses SET status = coalesce(?2, status), progress = ?3, current_task = ?4, current_iteration = ?5,
                  tasks_completed = ?6, tasks_failed = ?7 WHERE harness_id = ?1 AND result_json IS NULL",
@@ -421,8 +401,8 @@ impl MetaState {
         now: Timestamp,
     ) -> Result<(), MetaStateError> {
         let id = result.harness_id.as_str();
-        let write = || {
-            let transaction = self.db.unchecked_transaction()?;
+        self.run(|db| {
+            let transaction = db.unchecked_transaction()?;
             transaction.execute(
                 "UPDATE sub_harnesses SET status = ?2, error = ?3, result_json = ?4, completed_at = ?5, progress = ?6, current_task = NULL,
                      tasks_completed = ?7, tasks_failed = ?8,
@@ -450,8 +430,7 @@ impl MetaState {
                 [],
             )?;
             transaction.commit()
-        };
-        self.wrapped(write())
+        })
     }
 
     pub fn record_event(
@@ -493,12 +472,11 @@ impl MetaState {
     }
 
     fn execute(&self, statement: &str, values: &[&dyn ToSql]) -> Result<(), MetaStateError> {
-        let executed = self.db.prepare_cached(statement).and_then(|mut statement| statement.execute(values));
-        self.wrapped(executed.map(drop))
+        Ok(self.db.execute(statement, values)?)
     }
 
-    fn wrapped<T>(&self, result: rusqlite::Result<T>) -> Result<T, MetaStateError> {
-        result.map_err(|error| MetaStateError::Database { path: self.path.clone(), error })
+    fn run<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, MetaStateError> {
+        Ok(self.db.run(work)?)
     }
 }
 
@@ -537,18 +515,6 @@ fn time(text: String) -> rusqlite::Result<Timestamp> {
 
 fn path_of(project: &Path) -> PathBuf {
     project.join(".harness").join(FILE)
-}
-
-/// Whether there is a file. SQLite would wait for a pipe and follow a link.
-fn regular(path: &Path) -> Result<bool, MetaStateError> {
-    let Ok(metadata) = path.symlink_metadata() else {
-        return Ok(false);
-    };
-    let kind = if metadata.is_symlink() { "symbolic link" } else { "special file" };
-    match metadata.is_file() {
-        true => Ok(true),
-        false => Err(MetaStateError::NotRegular { path: path.to_owned(), kind }),
-    }
 }
 
 #[cfg(test)]
