@@ -48,6 +48,7 @@ mod survey;
 mod system;
 mod unseen_commits;
 mod vendors;
+mod watch;
 mod work_place;
 mod write_fault;
 

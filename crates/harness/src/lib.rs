@@ -17,6 +17,7 @@ pub mod repetition;
 pub mod roadmap;
 pub mod runaway;
 pub mod schedule;
+pub mod state_database;
 pub mod state_view;
 pub mod stuck;
 pub mod task_plan;

@@ -22,8 +22,11 @@ mod check_box;
 pub mod dependencies;
 mod document;
 mod edit;
+mod file_problems;
 mod growth;
 mod issues;
+pub mod key_names;
+mod key_problem;
 mod keys;
 pub mod lines;
 mod problem;
@@ -42,9 +45,11 @@ use serde::{Deserialize, Serialize};
 
 pub use check_box::{CheckBoxError, set_done, uncheck};
 pub use edit::{RoadmapEdit, TaskEdit, compare};
+pub use file_problems::FileProblems;
 pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
 pub use issues::{GithubIssue, IssueImport, add_issues};
-pub use problem::{RoadmapError, RoadmapProblem, did_you_mean};
+pub use key_problem::{KeyProblem, did_you_mean};
+pub use problem::{RoadmapError, RoadmapProblem};
 
 /// Maximum size of a roadmap, in bytes.
 pub const MAX_ROADMAP: usize = 4 * 1024 * 1024;

@@ -3,16 +3,17 @@
 //! It is a view: the journal is the truth. A file that is damaged, or that another program wrote, is put aside and written anew from the
 //! records that the caller has.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::types::FromSql;
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, ToSql, params};
 
 use crate::control::{HarnessDirectory, HarnessFileError};
 use crate::roadmap::Task;
 use crate::schedule::{TaskRecord, TaskStatus};
+use crate::state_database::{StateDatabase, StateDatabaseError};
 
 const FILE: &str = "state.db";
 pub(crate) const DAMAGED: &str = "state.db.damaged";
@@ -84,10 +85,8 @@ const SCHEMA: &str = "
 pub enum StateViewError {
     #[error(transparent)]
     File(#[from] HarnessFileError),
-    #[error("{path} cannot be used: {error}.", path = .path.display())]
-    Database { path: PathBuf, error: rusqlite::Error },
-    #[error("{path} is a {kind}, not a regular file.", path = .path.display())]
-    NotRegular { path: PathBuf, kind: &'static str },
+    #[error(transparent)]
+    Database(#[from] StateDatabaseError),
 }
 
 /// What was found at the start.
@@ -153,19 +152,18 @@ impl HarnessCounts {
 }
 
 pub struct StateManager {
-    db: Connection,
-    path: PathBuf,
+    db: StateDatabase,
 }
 
 impl StateManager {
     /// Opens the view for writing. What cannot be used is put aside.
     pub fn open(harness: &HarnessDirectory) -> Result<(Self, StateFound), StateViewError> {
         let path = harness.state_db();
-        let before = find(&path)?;
+        let before = StateDatabase::size(&path)?.unwrap_or(0);
         match open_at(&path, OpenFlags::default()) {
-            Ok((db, true)) => return Ok((Self { db, path }, StateFound::State)),
-            Ok((db, false)) if before == 0 => return Self::begin(db, path, StateFound::Nothing),
-            Err(error) if !is_damage(&error) => return Err(StateViewError::Database { path, error }),
+            Ok((db, true)) => return Ok((Self { db }, StateFound::State)),
+            Ok((db, false)) if before == 0 => return Self::begin(db, StateFound::Nothing),
+            Err(error) if !is_damage(&error) => return Err(error.into()),
             Ok((db, false)) => drop(db),
             Err(_) => {}
         }
@@ -173,30 +171,23 @@ impl StateManager {
         for companion in ["state.db-wal", "state.db-shm", "state.db-journal"] {
             harness.remove(companion)?;
         }
-        match open_at(&path, OpenFlags::default()) {
-            Ok((db, _)) => Self::begin(db, path, StateFound::Damaged),
-            Err(error) => Err(StateViewError::Database { path, error }),
-        }
+        let (db, _) = open_at(&path, OpenFlags::default())?;
+        Self::begin(db, StateFound::Damaged)
     }
 
-    fn begin(db: Connection, path: PathBuf, found: StateFound) -> Result<(Self, StateFound), StateViewError> {
-        match db.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;")) {
-            Ok(()) => Ok((Self { db, path }, found)),
-            Err(error) => Err(StateViewError::Database { path, error }),
-        }
+    fn begin(db: StateDatabase, found: StateFound) -> Result<(Self, StateFound), StateViewError> {
+        db.run(|db| db.execute_batch(&format!("BEGIN; {SCHEMA} COMMIT;")))?;
+        Ok((Self { db }, found))
     }
 
     /// For reading only; `None` if there is none yet.
     pub fn find(harness: &HarnessDirectory) -> Result<Option<Self>, StateViewError> {
         let path = harness.state_db();
-        if find(&path)? == 0 {
+        if StateDatabase::size(&path)?.unwrap_or(0) == 0 {
             return Ok(None);
         }
-        match open_at(&path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
-            Ok((db, true)) => Ok(Some(Self { db, path })),
-            Ok((_, false)) => Ok(None),
-            Err(error) => Err(StateViewError::Database { path, error }),
-        }
+        let (db, is_state) = open_at(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        Ok(is_state.then_some(Self { db }))
     }
 
     /// Begins a roadmap, or continues it.
@@ -214,12 +205,12 @@ impl StateManager {
         &self,
         tasks: impl Iterator<Item = (&'a Task, TaskRecord)>,
     ) -> Result<(), StateViewError> {
-        self.wrapped(self.db.execute_batch("BEGIN"))?;
+        self.run(|db| db.execute_batch("BEGIN"))?;
         for (task, record) in tasks {
             self.write_task(task, record)?;
         }
         self.count()?;
-        self.wrapped(self.db.execute_batch("COMMIT"))
+        self.run(|db| db.execute_batch("COMMIT"))
     }
 
     /// Writes a task. Output, error and times of an earlier attempt stay.
@@ -258,7 +249,7 @@ impl StateManager {
     /// `None` if there is no such task.
     pub fn load_task(&self, id: &str) -> Result<Option<TaskRow>, StateViewError> {
         let query = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
-        self.wrapped(self.db.query_row(&query, [id], task_row).optional())
+        self.run(|db| db.query_row(&query, [id], task_row).optional())
     }
 
     /// Sets the status; output and error only if they are given.
@@ -284,15 +275,13 @@ impl StateManager {
     /// Tasks that are not completed, in the order in which they were saved first.
     pub fn incomplete_tasks(&self) -> Result<Vec<TaskRow>, StateViewError> {
         let query = format!("SELECT {COLUMNS} FROM tasks WHERE status <> 'completed' ORDER BY rowid");
-        let read = || self.db.prepare(&query)?.query_map([], task_row)?.collect();
-        self.wrapped(read())
+        self.run(|db| db.prepare(&query)?.query_map([], task_row)?.collect())
     }
 
     /// What the sessions of completed tasks said last, in the order in which the tasks were saved first.
     pub fn completed_outputs(&self) -> Result<Vec<(String, String)>, StateViewError> {
         let query = "SELECT id, output FROM tasks WHERE status = 'completed' ORDER BY rowid";
-        let read = || self.db.prepare(query)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect();
-        self.wrapped(read())
+        self.run(|db| db.prepare(query)?.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
     }
 
     /// Records an attempt. Its time is added to that of the harness.
@@ -324,28 +313,27 @@ impl StateManager {
     }
 
     pub fn counts(&self) -> Result<HarnessCounts, StateViewError> {
-        let read = || -> rusqlite::Result<HarnessCounts> {
+        self.run(|db| {
             let count = |filter: &str| {
-                self.db.query_row(&format!("SELECT count(*) FROM tasks WHERE {filter}"), [], |row| row.get(0))
+                db.query_row(&format!("SELECT count(*) FROM tasks WHERE {filter}"), [], |row| row.get(0))
             };
             let current = "SELECT description FROM tasks WHERE status = 'in_progress' ORDER BY rowid LIMIT 1";
             let time = "SELECT total_execution_time FROM harness_state";
-            let time: Option<f64> = self.db.query_row(time, [], |row| row.get(0)).optional()?;
+            let time: Option<f64> = db.query_row(time, [], |row| row.get(0)).optional()?;
             Ok(HarnessCounts {
                 tasks: count("status <> 'growth'")?,
                 completed: count("status = 'completed'")?,
                 failed: count("status = 'blocked'")?,
-                current_task: self.db.query_row(current, [], |row| row.get(0)).optional()?,
+                current_task: db.query_row(current, [], |row| row.get(0)).optional()?,
                 total_execution_time: Duration::try_from_secs_f64(time.unwrap_or(0.0)).unwrap_or_default(),
             })
-        };
-        self.wrapped(read())
+        })
     }
 
     /// Removes all rows, as for a roadmap that starts over.
     pub fn reset(&self) -> Result<(), StateViewError> {
         let all = "BEGIN; DELETE FROM execution_log; DELETE FROM tasks; DELETE FROM harness_state; COMMIT;";
-        self.wrapped(self.db.execute_batch(all))
+        self.run(|db| db.execute_batch(all))
     }
 
     fn count(&self) -> Result<(), StateViewError> {
@@ -356,13 +344,12 @@ impl StateManager {
         )
     }
 
-    fn execute(&self, statement: &str, values: &[&dyn rusqlite::ToSql]) -> Result<(), StateViewError> {
-        let executed = self.db.prepare_cached(statement).and_then(|mut statement| statement.execute(values));
-        self.wrapped(executed.map(drop))
+    fn execute(&self, statement: &str, values: &[&dyn ToSql]) -> Result<(), StateViewError> {
+        Ok(self.db.execute(statement, values)?)
     }
 
-    fn wrapped<T>(&self, result: rusqlite::Result<T>) -> Result<T, StateViewError> {
-        result.map_err(|error| StateViewError::Database { path: self.path.clone(), error })
+    fn run<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StateViewError> {
+        Ok(self.db.run(work)?)
     }
 }
 
@@ -392,28 +379,17 @@ fn task_row(row: &Row<'_>) -> rusqlite::Result<TaskRow> {
     })
 }
 
-/// The size of the file; 0 if there is none. SQLite would wait for a pipe and follow a link.
-fn find(path: &Path) -> Result<u64, StateViewError> {
-    let Ok(metadata) = path.symlink_metadata() else {
-        return Ok(0);
-    };
-    let kind = if metadata.is_symlink() { "symbolic link" } else { "special file" };
-    match metadata.is_file() {
-        true => Ok(metadata.len()),
-        false => Err(StateViewError::NotRegular { path: path.to_owned(), kind }),
-    }
-}
-
-/// The connection, and whether the file is a state of ours.
-fn open_at(path: &Path, flags: OpenFlags) -> rusqlite::Result<(Connection, bool)> {
-    let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NOFOLLOW)?;
-    db.busy_timeout(BUSY_LIMIT)?;
+/// The database, and whether it is a state of ours.
+fn open_at(path: &Path, flags: OpenFlags) -> Result<(StateDatabase, bool), StateDatabaseError> {
     // A view may be lost with the power; it is written anew then.
-    db.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA foreign_keys = ON;")?;
+    let pragmas = "PRAGMA synchronous = OFF; PRAGMA foreign_keys = ON;";
+    let db = StateDatabase::open(path.to_owned(), flags, BUSY_LIMIT, pragmas)?;
     let tables =
         "SELECT count(*) FROM sqlite_master WHERE name IN ('harness_state', 'tasks', 'execution_log')";
-    let is_ours = one::<i64>(&db, "PRAGMA user_version")? == FORMAT && one::<i64>(&db, tables)? == 3;
-    let is_state = is_ours && one::<String>(&db, "PRAGMA quick_check(1)")? == "ok";
+    let is_state = db.run(|db| {
+        let is_ours = one::<i64>(db, "PRAGMA user_version")? == FORMAT && one::<i64>(db, tables)? == 3;
+        Ok(is_ours && one::<String>(db, "PRAGMA quick_check(1)")? == "ok")
+    })?;
     Ok((db, is_state))
 }
 
@@ -421,8 +397,8 @@ fn one<T: FromSql>(db: &Connection, query: &str) -> rusqlite::Result<T> {
     db.query_row(query, [], |row| row.get(0))
 }
 
-fn is_damage(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
+fn is_damage(error: &StateDatabaseError) -> bool {
+    matches!(error.code(), Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt))
 }
 
 /// UTC, without a zone.

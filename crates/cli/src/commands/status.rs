@@ -1,7 +1,6 @@
 //! `autonoe status`
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
@@ -31,26 +30,20 @@ use crate::commands::notify::because;
 use crate::engine::{DeliverableCost, average, cost_by_deliverable, is_old_plan, why_blocked};
 use crate::environment::Environment;
 use crate::present::{self, CostEstimate, local_time, short, status_tag};
-use crate::project_args::ProjectArgs;
+use crate::project_args::ReportArgs;
 use crate::unseen_commits::{UnseenCommits, unseen_head, verified_on_older};
+use crate::watch::{self, WatchedState};
 
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
 pub struct StatusArgs {
     #[command(flatten)]
-    project: ProjectArgs,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    report: ReportArgs,
 
     /// Show it anew whenever it changes, until the run ends
     #[arg(long, short, conflicts_with = "json")]
     watch: bool,
 }
-
-/// How often `--watch` looks.
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 struct StatusFacts {
     status: Option<ProjectStatus>,
@@ -83,31 +76,20 @@ struct StatusFacts {
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
-    let project = environment.project(&args.project)?;
+    let project = environment.project(&args.report.project)?;
     let redactor = Redactor::new(&environment.secrets());
-    let mut facts = gather(&project, environment)?;
-    if args.json {
-        let mut value = as_json(&facts);
+    if args.report.json {
+        let mut value = as_json(&gather(&project, environment)?);
         redactor.value(&mut value);
         present::print_json(&format!("{value:#}\n"));
         return Ok(exit::DONE);
     }
-    let mut shown = String::new();
-    loop {
+    let read = || {
+        let facts = gather(&project, environment)?;
         let text = redactor.text(&as_text(&facts)).into_owned();
-        if text != shown {
-            if args.watch {
-                present::clear_screen();
-            }
-            present::print(&text);
-            shown = text;
-        }
-        if !args.watch || facts.lock == LockStatus::Free {
-            return Ok(exit::DONE);
-        }
-        std::thread::sleep(WATCH_INTERVAL);
-        facts = gather(&project, environment)?;
-    }
+        Ok(WatchedState { text, is_over: facts.lock == LockStatus::Free })
+    };
+    watch::show(args.watch, read, |text| present::print(text))
 }
 
 fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, Fault> {

@@ -10,32 +10,11 @@ use autonoe_test_kit::is_running;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::support::{CliTestProject, RunOutput, assert_script_followed, model, signal, until};
+use super::support::{CliTestProject, RunOutput, assert_script_followed, builds_with, model, signal, until};
 use super::vendors::TestVendor;
 use super::{claude, codex, gemini};
 
 const OPTIONS: [&str; 5] = ["--", "--backend", "native", "--session-delay", "0s"];
-
-/// A session that commits a file with the name of its task, calls these tools, and claims the task.
-fn builds(id: &str, phrases: &[&str], before: &str, calls: &str) -> String {
-    let task = format!("the task `{id}`");
-    let when: Vec<&str> = std::iter::once(task.as_str()).chain(phrases.iter().copied()).collect();
-    format!(
-        r#"
-        [[conversation]]
-        name = "task {id}"
-        when = {when:?}
-          [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "{before}echo done > {id}.txt && git add {id}.txt && git commit -qm {id}" }} }}]
-          {calls}
-          [[conversation.turn]]
-          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
-          [[conversation.turn]]
-          expect = "marked as passed"
-          text = "I made {id}.txt."
-        "#
-    )
-}
 
 fn roadmap(id: &str) -> String {
     format!("# Roadmap: {id}\n\n## Tasks\n- [ ] **{id}**: Make {id}\n  - check: `test -f {id}.txt`\n")
@@ -90,6 +69,13 @@ fn agents_file(project: &CliTestProject, id: &str, name: &str) -> Option<PathBuf
     Some(states.map(|entry| entry.path()).find(has_root)?.join("hub/workspaces/1/tree").join(name))
 }
 
+/// Waits for the file `ready` that the agent of a harness makes.
+fn wait_for_session(project: &CliTestProject, id: &str) {
+    until(&format!("{id} is in its session"), || {
+        agents_file(project, id, "ready").is_some_and(|ready| ready.exists())
+    });
+}
+
 fn sessions(project: &CliTestProject, id: &str) -> usize {
     let log = fleet_json(project, &["logs", id]);
     let lines = log["lines"].as_array().expect("lines");
@@ -123,7 +109,7 @@ fn harnesses_build_on_each_other_share_what_they_know_and_come_home_as_branches(
           expect = ["8080", '"content":"done\n"']
           call = [{ tool = "Bash", input = { command = "cat api.txt" } }]"#;
     let uses = uses.replace(r#"'"content":"done\n"'"#, r#""source_harness""#);
-    let script = [builds("web", &[], "", &uses), builds("api", &[], "", shares), builds("docs", &[], "", "")];
+    let script = [builds_with("web", "", &uses), builds_with("api", "", shares), builds_with("docs", "", "")];
     let model = model(&script.concat());
     let run = RunOutput::from(up(&project, &model, &[]).output().expect("started"));
     assert_eq!(run.code, Some(0), "{:#?}\n{}", run.events, run.stderr);
@@ -196,22 +182,17 @@ fn harnesses_build_on_each_other_share_what_they_know_and_come_home_as_branches(
 fn killed_workers_and_supervisors_lose_nothing_and_repeat_nothing() {
     let project = project("- coordination: parallel", &[("api", ""), ("web", "")], "");
     let waits = "touch ready; until [ -e go ]; do sleep 0.05; done; rm go ready; ";
-    let model = model(&[builds("api", &[], waits, ""), builds("web", &[], waits, "")].concat());
+    let model = model(&[builds_with("api", waits, ""), builds_with("web", waits, "")].concat());
     let start =
         || up(&project, &model, &[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
-    let at_work = |id: &str| {
-        until(&format!("{id} is in its session"), || {
-            agents_file(&project, id, "ready").is_some_and(|ready| ready.exists())
-        });
-    };
     let mut first = start();
-    at_work("api");
-    at_work("web");
+    wait_for_session(&project, "api");
+    wait_for_session(&project, "web");
     // The worker is killed in the middle of its session; the supervisor notices and starts another one.
     let before = status_of(&project, "api");
     fs::remove_file(agents_file(&project, "api", "ready").expect("known")).expect("removed");
     kill(&before["pid"]);
-    at_work("api");
+    wait_for_session(&project, "api");
     let api = status_of(&project, "api");
     assert_eq!((&api["attempts"], api["pid"] == before["pid"]), (&2.into(), false));
     for _ in 0..2 {
@@ -256,14 +237,12 @@ fn killed_workers_and_supervisors_lose_nothing_and_repeat_nothing() {
 #[test]
 fn people_steer_a_fleet_and_stop_it() {
     let project = project("- coordination: parallel\n- max_concurrent: 1", &[("api", ""), ("web", "")], "");
-    let model = model(&builds("api", &[], "touch ready; until [ -e go ]; do sleep 0.05; done; ", ""));
+    let model = model(&builds_with("api", "touch ready; until [ -e go ]; do sleep 0.05; done; ", ""));
     let (code, said) = fleet(&project, &["status"]);
     assert!(code == Some(2) && said.contains("There is no fleet in"), "{said}");
     let child =
         up(&project, &model, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    until("it is in its session", || {
-        agents_file(&project, "api", "ready").is_some_and(|ready| ready.exists())
-    });
+    wait_for_session(&project, "api");
     let (code, said) = fleet(&project, &["send", "api", "Mind", "the", "tests"]);
     assert!(code == Some(0) && said.contains("api: the next session gets it"), "{said}");
     for (args, expected) in [
@@ -334,24 +313,6 @@ fn wrong_input_is_refused_before_anything_starts() {
     assert!(!project.root().join(".harness/meta_state.db").exists(), "nothing has begun");
 }
 
-/// The environment of the real agents, each on a model of its own.
-fn with_agents(
-    command: &mut Command,
-    project: &CliTestProject,
-    agents: &[&TestVendor],
-    models: [&ScriptedServer; 3],
-) {
-    let bins: Vec<PathBuf> = agents.iter().map(|agent| agent.offer(project)).collect();
-    let bin = &bins[0];
-    let [claude, codex, gemini] = models;
-    command
-        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
-        .env("ANTHROPIC_BASE_URL", claude.base_url())
-        .envs([("OPENAI_API_KEY", "test-key-never-real"), ("GEMINI_API_KEY", "test-key-never-real")])
-        .env("OPENAI_BASE_URL", codex.base_url())
-        .env("GOOGLE_GEMINI_BASE_URL", gemini.base_url());
-}
-
 /// Claims the task without having done it.
 const CLAIMS: &str = r#"
         [[conversation]]
@@ -362,8 +323,37 @@ const CLAIMS: &str = r#"
           text = "It is done, trust me."
 "#;
 
-fn task_roadmap() -> String {
-    roadmap("task").replace("  - check", "  - max_retries: 1\n  - max_iterations: 1\n  - check")
+/// The real claude, codex and gemini; `None` if they are not installed.
+fn real_agents() -> Option<[TestVendor; 3]> {
+    Some([claude::claude()?, codex::codex()?, gemini::gemini()?])
+}
+
+fn task_project() -> CliTestProject {
+    let project = CliTestProject::empty();
+    let once = roadmap("task").replace("  - check", "  - max_retries: 1\n  - max_iterations: 1\n  - check");
+    project.write("task.md", &once);
+    project.in_repository()
+}
+
+/// The real agents compete for the task, each on a model of its own.
+fn compete(
+    project: &CliTestProject,
+    strategy: &str,
+    agents: &[TestVendor; 3],
+    models: &[ScriptedServer; 3],
+) -> Command {
+    let [bin, ..] = agents.each_ref().map(|agent| agent.offer(project));
+    let [claude, codex, gemini] = models;
+    let mut command = project.autonoe(Some(claude));
+    command
+        .args(["fleet", "up", "--json", "task.md"])
+        .args(["--strategy", strategy, "--backends", "claude,codex,gemini"])
+        .args(["--", "--session-delay", "0s"])
+        .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
+        .envs([("OPENAI_API_KEY", "test-key-never-real"), ("GEMINI_API_KEY", "test-key-never-real")])
+        .env("OPENAI_BASE_URL", codex.base_url())
+        .env("GOOGLE_GEMINI_BASE_URL", gemini.base_url());
+    command
 }
 
 fn lines_until(child: &mut Child, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
@@ -383,35 +373,16 @@ fn lines_until(child: &mut Child, wanted: impl Fn(&Value) -> bool) -> Vec<Value>
 /// The real claude, codex and gemini: the one that ends first has failed its check, and has not won.
 #[test]
 fn the_agent_whose_checks_pass_wins_a_race_even_if_a_failing_one_ends_first() {
-    let (Some(claude), Some(codex), Some(gemini)) = (claude::claude(), codex::codex(), gemini::gemini())
-    else {
-        return;
-    };
-    let project = CliTestProject::empty();
-    project.write("task.md", &task_roadmap());
-    let project = project.in_repository();
-    let waits = builds("task", &[], "touch ready; until [ -e go ]; do sleep 0.05; done; rm go ready; ", "");
+    let Some(agents) = real_agents() else { return };
+    let project = task_project();
+    let waits = builds_with("task", "touch ready; until [ -e go ]; do sleep 0.05; done; rm go ready; ", "");
     let models = [model(&waits), model(CLAIMS), model(&gemini::with_own_tool_names(&waits))];
-    let mut command = project.autonoe(Some(&models[0]));
-    command.args([
-        "fleet",
-        "up",
-        "--json",
-        "--strategy",
-        "race",
-        "--backends",
-        "claude,codex,gemini",
-        "task.md",
-    ]);
-    command.args(["--", "--session-delay", "0s"]);
-    with_agents(&mut command, &project, &[&claude, &codex, &gemini], models.each_ref());
+    let mut command = compete(&project, "race", &agents, &models);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     let events = lines_until(&mut child, |event| event["type"] == "harness_ended");
     let first = events.last().expect("events");
     assert_eq!((&first["id"], &first["status"]), (&"codex".into(), &"failed".into()), "{first}");
-    until("gemini is in its session", || {
-        agents_file(&project, "gemini", "ready").is_some_and(|ready| ready.exists())
-    });
+    wait_for_session(&project, "gemini");
     fs::write(agents_file(&project, "gemini", "go").expect("known"), "").expect("written");
     let events = lines_until(&mut child, |event| event["type"] == "fleet_ended");
     let last = events.last().expect("events");
@@ -428,35 +399,18 @@ fn the_agent_whose_checks_pass_wins_a_race_even_if_a_failing_one_ends_first() {
 /// Two of three votes; the one that only claims has none.
 #[test]
 fn votes_are_cast_on_checked_results_of_real_agents() {
-    let (Some(claude), Some(codex), Some(gemini)) = (claude::claude(), codex::codex(), gemini::gemini())
-    else {
-        return;
-    };
-    let project = CliTestProject::empty();
-    project.write("task.md", &task_roadmap());
-    let project = project.in_repository();
+    let Some(agents) = real_agents() else { return };
+    let project = task_project();
     let shares = r#"
           [[conversation.turn]]
           call = [{ tool = "mcp__autonoe__context_set", input = { key = "seen", value = true, scope = "own" } }]"#;
-    let builds = builds("task", &[], "", shares);
+    let shares = builds_with("task", "", shares);
     let models = [
         model(CLAIMS),
-        model(&codex::with_own_tool_names(&builds)),
-        model(&gemini::with_own_tool_names(&builds)),
+        model(&codex::with_own_tool_names(&shares)),
+        model(&gemini::with_own_tool_names(&shares)),
     ];
-    let mut command = project.autonoe(Some(&models[0]));
-    command.args([
-        "fleet",
-        "up",
-        "--json",
-        "--strategy",
-        "voting",
-        "--backends",
-        "claude,codex,gemini",
-        "task.md",
-    ]);
-    command.args(["--", "--session-delay", "0s"]);
-    with_agents(&mut command, &project, &[&claude, &codex, &gemini], models.each_ref());
+    let mut command = compete(&project, "voting", &agents, &models);
     let run = RunOutput::from(command.output().expect("started"));
     assert_eq!(run.code, Some(0), "{:#?}\n{}", run.events, run.stderr);
     let result = &run.events.last().expect("events")["result"];

@@ -6,32 +6,14 @@ use std::os::unix::process::ExitStatusExt;
 use autonoe_test_kit::{PATH, write_program};
 use rusqlite::Connection;
 
-use super::support::{CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, model};
+use super::support::{
+    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builds, model,
+};
 
 const ROADMAP: &str = "# Roadmap: Shop\r\n\r\n## Objective\r\nSell books.\r\n\r\n## Constraints\r\n- Use no framework\r\n\r\n## Tasks\r\n\
 - [ ] **pay**: Pay by card\r\n  - depends: cart\r\n  - check: `test -f pay.txt`\r\n\
 - [ ] **cart**: Add a cart\r\n  - depends: list\r\n  - check: `test -f cart.txt`\r\n\
 - [ ] **list**: List the books\r\n  - check: `test -f list.txt`\r\n";
-
-/// A session that commits what the check of a task asks for, and claims it.
-pub fn builds(id: &str, phrases: &[&str]) -> String {
-    let task = format!("the task `{id}`");
-    let when: Vec<&str> = std::iter::once(task.as_str()).chain(phrases.iter().copied()).collect();
-    format!(
-        r#"
-        [[conversation]]
-        name = "task {id}"
-        when = {when:?}
-          [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "echo done > {id}.txt && git add {id}.txt && git commit -qm {id}" }} }}]
-          [[conversation.turn]]
-          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
-          [[conversation.turn]]
-          expect = "marked as passed"
-          text = "I made {id}.txt."
-        "#
-    )
-}
 
 pub fn project(roadmap: &str) -> CliTestProject {
     let project = CliTestProject::empty();

@@ -9,8 +9,8 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::codex::{codex, with_own_tool_names};
-use super::harness::{builds, project, tasks};
-use super::support::{RunOutput, always, assert_script_followed, model, until};
+use super::harness::{project, tasks};
+use super::support::{RunOutput, always, assert_script_followed, builds, model, until};
 use super::webhook_receiver::{Answer, WebhookReceiver};
 
 const REVIEW: &str = r#"

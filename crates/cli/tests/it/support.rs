@@ -249,6 +249,36 @@ pub fn coding(id: &str, status: &str) -> String {
     )
 }
 
+/// A session that commits a file with the name of its task, as the check of the task asks for, and claims the task.
+pub fn builds(id: &str, phrases: &[&str]) -> String {
+    task_session(id, phrases, "", "")
+}
+
+/// The same after a command, such as `touch ready; `, and with further turns.
+pub fn builds_with(id: &str, before: &str, turns: &str) -> String {
+    task_session(id, &[], before, turns)
+}
+
+fn task_session(id: &str, phrases: &[&str], before: &str, turns: &str) -> String {
+    let task = format!("the task `{id}`");
+    let when: Vec<&str> = std::iter::once(task.as_str()).chain(phrases.iter().copied()).collect();
+    format!(
+        r#"
+        [[conversation]]
+        name = "task {id}"
+        when = {when:?}
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "{before}echo done > {id}.txt && git add {id}.txt && git commit -qm {id}" }} }}]
+          {turns}
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+          [[conversation.turn]]
+          expect = "marked as passed"
+          text = "I made {id}.txt."
+        "#
+    )
+}
+
 /// A script whose only conversation matches any prompt.
 pub fn always(turns: &str) -> String {
     format!("[[conversation]]\n{turns}")

@@ -1,8 +1,9 @@
 //! The keys of a fleet file: ours, and those of other harnesses with what to write instead.
 
-use autonoe_harness::roadmap::values;
+use autonoe_harness::roadmap::KeyProblem;
+use autonoe_harness::roadmap::key_names::{ForeignKey, ForeignKeys, plain_key, unknown_key};
+use autonoe_harness::roadmap::values::{NO, YES};
 
-use super::problem::FleetProblem;
 use crate::strategy::CoordinationStrategy;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +44,7 @@ pub(super) enum Key {
     Depends,
     OnComplete,
     OutputDir,
-    /// A key of another harness, by its place in [`FOREIGN`].
-    Foreign(usize),
+    Foreign(ForeignKey),
 }
 
 /// Every spelling, the usual one of each key first.
@@ -75,12 +75,7 @@ const NAMES: [(&str, Key, Section); 24] = [
     ("output_dir", Key::OutputDir, Section::Aggregation),
 ];
 
-/// Says what is done anyway, so that the key may stay.
-const YES: &[&str] = &["true", "yes", "1"];
-const NO: &[&str] = &["false", "no", "0"];
-
-/// Keys of other harnesses: which values mean what is done anyway, and what to write instead of all others.
-const FOREIGN: [(&str, &[&str], &str); 8] = [
+const FOREIGN: ForeignKeys = ForeignKeys(&[
     ("use_worktrees", YES, "every harness works in a clone of its own; leave it out"),
     ("worktree_base", &[], "every harness starts from your last commit; leave it out"),
     ("auto_merge", NO, "each harness has a branch; write `on_complete: merge_all` for one with all of them"),
@@ -89,31 +84,20 @@ const FOREIGN: [(&str, &[&str], &str); 8] = [
     ("max_total_iterations", &[], "limit the sessions of each harness: autonoe fleet up FILE -- -n COUNT"),
     ("artifacts", &[], "agents publish and use artifacts by themselves; leave it out"),
     ("context", &[], "agents set and read the shared context by themselves; leave it out"),
-];
+]);
 
 impl Key {
-    pub(super) fn find(name: &str, section: Section) -> Result<Self, FleetProblem> {
-        let plain: String = name
-            .trim()
-            .trim_matches(['*', '`'])
-            .to_lowercase()
-            .chars()
-            .map(|letter| if matches!(letter, ' ' | '-') { '_' } else { letter })
-            .collect();
+    pub(super) fn find(name: &str, section: Section) -> Result<Self, KeyProblem> {
+        let plain = plain_key(name);
         let ours = || NAMES.iter().filter(|(_, _, place)| *place == section);
-        if let Some((_, key, _)) = ours().find(|(known, _, _)| *known == plain) {
-            return Ok(*key);
-        }
-        if let Some(place) = FOREIGN.iter().position(|(known, _, _)| *known == plain) {
-            return Ok(Self::Foreign(place));
-        }
-        let meant = values::meant(&plain, ours().map(|(known, _, _)| *known));
-        Err(FleetProblem::UnknownKey { name: values::quoted(name.trim()), meant })
+        let found = ours().find(|(known, _, _)| *known == plain).map(|(_, key, _)| *key);
+        let found = found.or_else(|| FOREIGN.find(&plain).map(Self::Foreign));
+        found.ok_or_else(|| unknown_key(name, ours().map(|(known, _, _)| *known)))
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Foreign(place) => FOREIGN.get(place).map_or("", |(name, _, _)| name),
+            Self::Foreign(foreign) => foreign.name,
             ours => NAMES.iter().find(|(_, key, _)| *key == ours).map_or("", |(name, _, _)| name),
         }
     }
@@ -145,28 +129,10 @@ impl Key {
     }
 
     /// An error unless the value of this key of another harness says what is done anyway.
-    pub(super) fn accept(self, value: &str) -> Result<(), FleetProblem> {
-        let Self::Foreign(place) = self else {
+    pub(super) fn accept(self, value: &str) -> Result<(), KeyProblem> {
+        let Self::Foreign(foreign) = self else {
             return Ok(());
         };
-        match FOREIGN.get(place) {
-            Some((_, accepted, _)) if accepted.iter().any(|known| value.eq_ignore_ascii_case(known)) => {
-                Ok(())
-            }
-            Some((key, _, advice)) => Err(FleetProblem::Unsupported { key, advice }),
-            None => Ok(()),
-        }
-    }
-}
-
-/// `true`, `yes`, `1` and their opposites.
-pub(super) fn flag(key: &'static str, value: &str) -> Result<bool, FleetProblem> {
-    let is_one = |words: &[&str]| words.iter().any(|word| value.eq_ignore_ascii_case(word));
-    match (is_one(YES), is_one(NO)) {
-        (true, _) => Ok(true),
-        (_, true) => Ok(false),
-        (false, false) => {
-            Err(FleetProblem::Value { key, value: values::quoted(value), expected: "`true` or `false`" })
-        }
+        foreign.accept(value)
     }
 }

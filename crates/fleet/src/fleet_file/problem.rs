@@ -1,42 +1,11 @@
 //! What is wrong with a fleet file.
 
-use std::fmt;
-
 use autonoe_files::show_bytes;
-use autonoe_harness::roadmap::{RoadmapProblem, did_you_mean};
+use autonoe_harness::roadmap::{FileProblems, KeyProblem, RoadmapProblem, did_you_mean};
 
 use super::{MAX_FILE, MAX_HARNESSES};
 
-/// Problems that are shown; the rest is counted.
-const SHOWN: usize = 50;
-
-/// Everything that is wrong with a fleet file, in the order of its lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FleetFileError {
-    /// Each with its line, counted from 1.
-    pub problems: Vec<(usize, FleetProblem)>,
-}
-
-impl fmt::Display for FleetFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (line, problem)) in self.problems.iter().take(SHOWN).enumerate() {
-            let separator = if place == 0 { "" } else { "\n" };
-            write!(f, "{separator}line {line}: {problem}")?;
-        }
-        match self.problems.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "\nand {more} more problems"),
-        }
-    }
-}
-
-impl std::error::Error for FleetFileError {}
-
-impl From<(usize, FleetProblem)> for FleetFileError {
-    fn from(problem: (usize, FleetProblem)) -> Self {
-        Self { problems: vec![problem] }
-    }
-}
+pub type FleetFileError = FileProblems<FleetProblem>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FleetProblem {
@@ -56,16 +25,8 @@ pub enum FleetProblem {
     NoHeading,
     #[error("expected `key: value`")]
     NotAKey,
-    #[error("unknown key '{name}'{}", did_you_mean(.meant))]
-    UnknownKey { name: String, meant: Option<&'static str> },
-    #[error("'{key}' is not supported: {advice}")]
-    Unsupported { key: &'static str, advice: &'static str },
     #[error("a second '{0}'")]
     SecondKey(&'static str),
-    #[error("'{0}' has no value")]
-    NoValue(&'static str),
-    #[error("'{value}' is not a valid {key}; expected {expected}")]
-    Value { key: &'static str, value: String, expected: &'static str },
     #[error("'{key}' has no meaning for {strategy}; leave it out")]
     OtherStrategy { key: &'static str, strategy: &'static str },
     #[error("the strategy is missing; write `- coordination: parallel` below `## Strategy`")]
@@ -88,7 +49,9 @@ pub enum FleetProblem {
     PipelineOrder { id: String, later: String },
     #[error("a {strategy} needs at least {needed} harnesses, and there are {found}")]
     TooFew { strategy: &'static str, needed: usize, found: usize },
-    /// The values of both kinds of files are written in the same way.
+    #[error(transparent)]
+    Key(#[from] KeyProblem),
+    /// The lines and ids of both kinds of files are written in the same way.
     #[error(transparent)]
     Roadmap(#[from] RoadmapProblem),
 }

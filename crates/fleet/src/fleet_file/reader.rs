@@ -5,9 +5,10 @@ use std::path::{Component, Path, PathBuf};
 
 use autonoe_harness::roadmap::dependencies::cycles;
 use autonoe_harness::roadmap::lines::{Line, LineKind, lines};
-use autonoe_harness::roadmap::{RoadmapProblem, values};
+use autonoe_harness::roadmap::values::{self, flag, wrong_value};
+use autonoe_harness::roadmap::{KeyProblem, RoadmapProblem};
 
-use super::keys::{Key, SECTIONS, Section, flag};
+use super::keys::{Key, SECTIONS, Section};
 use super::problem::{FleetFileError, FleetProblem};
 use super::{
     Aggregation, FleetFile, MAX_HARNESSES, OnComplete, StrategySettings, SubHarness, UNNAMED, VoteSelection,
@@ -145,14 +146,15 @@ impl<'a> Reader<'a> {
         };
         let key = match Key::find(name, section) {
             Ok(key) => key,
-            Err(problem) => return self.problems.push(problem.at(line.number)),
+            Err(problem) => return self.problems.push(FleetProblem::from(problem).at(line.number)),
         };
         let value = value.trim().trim_start_matches('*').trim();
         if fields.iter().any(|field| field.key == key) {
             self.problems.push(FleetProblem::SecondKey(key.name()).at(line.number));
         }
         if value.is_empty() {
-            return self.problems.push(FleetProblem::NoValue(key.name()).at(line.number));
+            let problem = FleetProblem::from(KeyProblem::NoValue(key.name()));
+            return self.problems.push(problem.at(line.number));
         }
         fields.push(Field { key, line: line.number, value });
     }
@@ -188,7 +190,7 @@ impl<'a> Reader<'a> {
             None => self.problems.push(FleetProblem::NoCoordination.at(self.strategy_line)),
             Some(field) => match coordination(field.value) {
                 Ok(found) => settings = StrategySettings::new(found),
-                Err(problem) => self.problems.push(problem.at(field.line)),
+                Err(problem) => self.problems.push(FleetProblem::from(problem).at(field.line)),
             },
         }
         for field in &fields {
@@ -196,7 +198,7 @@ impl<'a> Reader<'a> {
                 let (key, strategy) = (field.key.name(), settings.coordination.name());
                 self.problems.push(FleetProblem::OtherStrategy { key, strategy }.at(field.line));
             } else if let Err(problem) = apply(&mut settings, field) {
-                self.problems.push(problem.at(field.line));
+                self.problems.push(FleetProblem::from(problem).at(field.line));
             }
         }
         settings
@@ -207,13 +209,13 @@ impl<'a> Reader<'a> {
         for field in std::mem::take(&mut self.aggregation) {
             let applied = match field.key {
                 Key::OnComplete => on_complete(field.value).map(|found| aggregation.on_complete = found),
-                Key::OutputDir => values::directory(field.value)
-                    .map(|directory| aggregation.output_dir = Some(directory))
-                    .map_err(FleetProblem::from),
+                Key::OutputDir => {
+                    values::directory(field.value).map(|found| aggregation.output_dir = Some(found))
+                }
                 key => key.accept(field.value),
             };
             if let Err(problem) = applied {
-                self.problems.push(problem.at(field.line));
+                self.problems.push(FleetProblem::from(problem).at(field.line));
             }
         }
         aggregation
@@ -244,12 +246,7 @@ impl<'a> Reader<'a> {
                     harness.depends = values::ids(field.value).iter().map(ToString::to_string).collect();
                     Ok(())
                 }
-                key => {
-                    if let Err(problem) = key.accept(field.value) {
-                        self.problems.push(problem.at(field.line));
-                    }
-                    Ok(())
-                }
+                key => key.accept(field.value),
             };
             if let Err(problem) = applied {
                 self.problems.push(FleetProblem::from(problem).at(field.line));
@@ -330,7 +327,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn apply(settings: &mut StrategySettings, field: &Field<'_>) -> Result<(), FleetProblem> {
+fn apply(settings: &mut StrategySettings, field: &Field<'_>) -> Result<(), KeyProblem> {
     let (name, value) = (field.key.name(), field.value);
     let count = |value: &str| values::number(name, value, 1).map(|number| number as usize);
     match field.key {
@@ -353,42 +350,29 @@ fn apply(settings: &mut StrategySettings, field: &Field<'_>) -> Result<(), Fleet
     Ok(())
 }
 
-fn coordination(value: &str) -> Result<CoordinationStrategy, FleetProblem> {
+fn coordination(value: &str) -> Result<CoordinationStrategy, KeyProblem> {
     let found = CoordinationStrategy::ALL.into_iter().find(|known| value.eq_ignore_ascii_case(known.name()));
-    found.ok_or_else(|| FleetProblem::Value {
-        key: "coordination",
-        value: values::quoted(value),
-        expected: "parallel, pipeline, race or voting",
-    })
+    found.ok_or_else(|| wrong_value("coordination", value, "parallel, pipeline, race or voting"))
 }
 
-fn selection(value: &str) -> Result<VoteSelection, FleetProblem> {
+fn selection(value: &str) -> Result<VoteSelection, KeyProblem> {
     let found = VoteSelection::ALL.into_iter().find(|known| value.eq_ignore_ascii_case(known.name()));
-    found.ok_or_else(|| FleetProblem::Value {
-        key: "selection_criteria",
-        value: values::quoted(value),
-        expected: "first, best_progress, best_tests, lowest_failures or fastest",
-    })
+    let expected = "first, best_progress, best_tests, lowest_failures or fastest";
+    found.ok_or_else(|| wrong_value("selection_criteria", value, expected))
 }
 
-fn on_complete(value: &str) -> Result<OnComplete, FleetProblem> {
+fn on_complete(value: &str) -> Result<OnComplete, KeyProblem> {
     match value.to_lowercase().as_str() {
         "merge_all" => Ok(OnComplete::MergeAll),
         "keep" | "none" => Ok(OnComplete::Keep),
-        _ => Err(FleetProblem::Value {
-            key: "on_complete",
-            value: values::quoted(value),
-            expected: "`merge_all` or `keep`",
-        }),
+        _ => Err(wrong_value("on_complete", value, "`merge_all` or `keep`")),
     }
 }
 
 /// A number from 0 to 1.
-fn part(key: &'static str, value: &str) -> Result<f64, FleetProblem> {
+fn part(key: &'static str, value: &str) -> Result<f64, KeyProblem> {
     let found = value.parse().ok().filter(|number| (0.0..=1.0).contains(number));
-    let wrong =
-        || FleetProblem::Value { key, value: values::quoted(value), expected: "a number from 0 to 1" };
-    found.ok_or_else(wrong)
+    found.ok_or_else(|| wrong_value(key, value, "a number from 0 to 1"))
 }
 
 /// Whether a path is below a directory; both are relative to the project and lead not out of it.

@@ -3,14 +3,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use autonoe_test_kit::example;
 use serde_json::{Map, Value, json};
 
 use super::{ArtifactFile, MAX_ARTIFACT, MAX_VALUE, SharedContext, SharedContextError};
 
-/// Tells [`worker`] where to work, and who it is.
-const WORKER: &str = "AUTONOE_TEST_CONTEXT_WORKER";
 const PROCESSES: usize = 16;
 const ROUNDS: usize = 25;
 
@@ -269,13 +268,12 @@ fn sixteen_processes_lose_nothing() {
     let project = project();
     let context = open(project.path());
     context.set("count", json!(0), None).expect("set");
-    let executable = std::env::current_exe().expect("this test");
+    let worker = example("context_worker");
     let children: Vec<_> = (0..PROCESSES)
         .map(|number| {
-            let mut command = Command::new(&executable);
-            command.args(["--exact", "shared_context::tests::worker", "--ignored", "--quiet"]);
-            command.env(WORKER, format!("{number}:{}", project.path().display()));
-            command.stdout(Stdio::null()).spawn().expect("started")
+            let mut command = Command::new(&worker);
+            command.arg(project.path()).args([format!("h{number}"), ROUNDS.to_string()]);
+            command.spawn().expect("started")
         })
         .collect();
     for mut child in children {
@@ -292,22 +290,4 @@ fn sixteen_processes_lose_nothing() {
     assert!(events.windows(2).all(|pair| pair[0].timestamp < pair[1].timestamp), "in order, none twice");
     assert_eq!(context.artifacts().expect("artifacts").len(), PROCESSES);
     assert!(context.take_notices().is_empty());
-}
-
-/// One of the processes of the test above.
-#[test]
-#[ignore = "started by sixteen_processes_lose_nothing"]
-fn worker() {
-    let who = std::env::var(WORKER).expect("started by the test above");
-    let (number, project) = who.split_once(':').expect("a number and a path");
-    let context = open(Path::new(project));
-    let id = format!("h{number}");
-    let work = tempfile::tempdir().expect("directory");
-    for round in 0..ROUNDS {
-        context.set(&format!("round-{round}"), json!(round), Some(&id)).expect("set");
-        context.emit_event("progress", Some(&id), &json!({ "round": round })).expect("emitted");
-        fs::write(work.path().join("file"), format!("{id} {round}")).expect("written");
-        publish(&context, work.path(), &id).expect("published");
-        context.consume_artifact(&id).expect("as it was published");
-    }
 }

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -59,12 +59,12 @@ impl PlanMemory for Memory {
     }
 
     async fn recovery(&self) -> Result<Option<Value>, Fault> {
-        Ok(self.saved.lock().expect("no panic").clone())
+        Ok(locked(&self.saved).clone())
     }
 
     async fn save_recovery(&self, state: &Value, events: &[RunEvent]) -> Result<(), Fault> {
-        *self.saved.lock().expect("no panic") = Some(state.clone());
-        self.events.lock().expect("no panic").extend_from_slice(events);
+        *locked(&self.saved) = Some(state.clone());
+        locked(&self.events).extend_from_slice(events);
         Ok(())
     }
 
@@ -77,7 +77,7 @@ impl PlanMemory for Memory {
     }
 
     async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
-        Ok(self.rewriting.lock().expect("no panic").clone())
+        Ok(locked(&self.rewriting).clone())
     }
 
     async fn conversation(&self) -> Result<Option<Value>, Fault> {
@@ -109,7 +109,7 @@ impl StatusReader for Memory {
 struct Branches {
     made: Mutex<Vec<String>>,
     kept: Mutex<Vec<String>>,
-    passed: Mutex<Vec<usize>>,
+    passed: Vec<usize>,
 }
 
 #[async_trait]
@@ -119,7 +119,7 @@ impl BranchSite for Branches {
     }
 
     async fn keep(&self, approach: &str) -> Result<KeptBranch, Fault> {
-        let mut kept = self.kept.lock().expect("no panic");
+        let mut kept = locked(&self.kept);
         if !kept.iter().any(|one| one == approach) {
             kept.push(approach.to_owned());
         }
@@ -128,15 +128,12 @@ impl BranchSite for Branches {
 
     async fn checks_passed(&self, deliverable: &str) -> Result<usize, Fault> {
         assert_eq!(deliverable, "A");
-        let place = self.kept.lock().expect("no panic").len();
-        Ok(place
-            .checked_sub(1)
-            .and_then(|place| self.passed.lock().expect("no panic").get(place).copied())
-            .unwrap_or(0))
+        let place = locked(&self.kept).len();
+        Ok(place.checked_sub(1).and_then(|place| self.passed.get(place).copied()).unwrap_or(0))
     }
 
     async fn go_to(&self, commit: &str) -> Result<(), Fault> {
-        self.made.lock().expect("no panic").push(commit.to_owned());
+        locked(&self.made).push(commit.to_owned());
         Ok(())
     }
 
@@ -179,7 +176,14 @@ impl Fixture {
         }
     }
 
-    async fn plan<'a>(&self, inner: &'a mut IdlePlan) -> RecoveringPlan<'a> {
+    /// With a site for approaches; `passed` are the checks that each of them makes pass.
+    fn exploring(passed: &[usize]) -> (Self, Arc<Branches>) {
+        let branches = Arc::new(Branches { passed: passed.to_vec(), ..Branches::default() });
+        (Self { branches: Some(Arc::clone(&branches)), ..Self::new() }, branches)
+    }
+
+    /// A new process that works on the run.
+    async fn plan(&self) -> RecoveringPlan<'static> {
         let setup = RecoverySetup {
             root: self.root.path().to_owned(),
             memory: Arc::clone(&self.memory) as _,
@@ -190,7 +194,8 @@ impl Fixture {
             branches: self.branches.clone().map(|branches| branches as _),
             on_event: &|_| {},
         };
-        RecoveringPlan::resume(inner, setup).await.expect("resumed")
+        // Has no size, so nothing is leaked.
+        RecoveringPlan::resume(Box::leak(Box::new(IdlePlan)), setup).await.expect("resumed")
     }
 
     async fn next(&self, plan: &mut RecoveringPlan<'_>) -> NextSession {
@@ -221,7 +226,7 @@ impl Fixture {
     }
 
     /// One session whose agent always says the same, and the one before it in which a model is asked for other words.
-    async fn play(&mut self, plan: &mut RecoveringPlan<'_>, outcome: SessionEnd) -> Played {
+    async fn play_to(&mut self, plan: &mut RecoveringPlan<'_>, outcome: SessionEnd) -> Played {
         let mut session = self.next(plan).await;
         if session.instruction.name == Phase::Rewriting {
             assert!(session.is_optional && session.answer_schema.is_some() && session.time_limit.is_some());
@@ -240,10 +245,27 @@ impl Fixture {
         Played { prompt: session.instruction.text.clone(), session, verdict }
     }
 
+    async fn play(&mut self, plan: &mut RecoveringPlan<'_>) -> Played {
+        self.play_to(plan, SessionEnd::Completed).await
+    }
+
+    async fn play_sessions(&mut self, plan: &mut RecoveringPlan<'_>, count: u32) {
+        for _ in 0..count {
+            self.play(plan).await;
+        }
+    }
+
+    /// Progress that the run sees.
+    fn make_files(&self) {
+        for name in ["a", "b", "c"] {
+            std::fs::write(self.root.path().join(name), "new").expect("written");
+        }
+    }
+
     /// Sessions until the run has tried some remedies.
     async fn play_until(&mut self, plan: &mut RecoveringPlan<'_>, remedy: &str) {
         while self.remedies().last().map(String::as_str) != Some(remedy) {
-            let played = self.play(plan, SessionEnd::Completed).await;
+            let played = self.play(plan).await;
             assert!(!matches!(played.verdict, PlanVerdict::Stuck { .. }), "{:?}", self.remedies());
         }
     }
@@ -253,7 +275,7 @@ impl Fixture {
             RunEvent::Remedy { name, .. } => Some(name.clone()),
             _ => None,
         };
-        self.memory.events.lock().expect("no panic").iter().filter_map(name).collect()
+        locked(&self.memory.events).iter().filter_map(name).collect()
     }
 
     fn notices(&self) -> Vec<String> {
@@ -261,13 +283,17 @@ impl Fixture {
             RunEvent::Notice { message } | RunEvent::Warning { message } => Some(message.clone()),
             _ => None,
         };
-        self.memory.events.lock().expect("no panic").iter().filter_map(message).collect()
+        locked(&self.memory.events).iter().filter_map(message).collect()
     }
 
     fn scores(&self) -> usize {
-        let events = self.memory.events.lock().expect("no panic");
+        let events = locked(&self.memory.events);
         events.iter().filter(|event| matches!(event, RunEvent::Progress { .. })).count()
     }
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().expect("no panic")
 }
 
 fn failure() -> SessionEnd {
@@ -281,22 +307,21 @@ fn rung(backend: &str, model: &str) -> Rung {
 #[tokio::test]
 async fn every_remedy_is_tried_once_and_then_the_run_is_stuck() {
     let mut fixture = Fixture::new();
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     for _ in 0..3 {
-        let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+        let played = fixture.play(&mut plan).await;
         assert!(matches!(played.verdict, PlanVerdict::Idle), "{:?}", played.verdict);
         assert_eq!(played.prompt, "Build it.");
     }
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan).await;
     assert!(matches!(played.verdict, PlanVerdict::Recovering), "{:?}", played.verdict);
     for remedy in &REMEDIES[..5] {
-        let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+        let played = fixture.play(&mut plan).await;
         assert!(played.prompt.starts_with("Build it.\n\n## "), "{remedy}: {}", played.prompt);
         assert_eq!(played.prompt.matches("Build it.").count(), 1, "{}", played.prompt);
         assert!(matches!(played.verdict, PlanVerdict::Recovering), "{:?}", played.verdict);
     }
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan).await;
     let PlanVerdict::Stuck { idle_sessions: 10, tried } = played.verdict else {
         panic!("{:?}", played.verdict)
     };
@@ -305,7 +330,7 @@ async fn every_remedy_is_tried_once_and_then_the_run_is_stuck() {
     assert_eq!(fixture.scores(), 10);
     // Another backend takes over and gets the remedies anew.
     for _ in 0..3 {
-        let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+        let played = fixture.play(&mut plan).await;
         assert_eq!(played.prompt, "Build it.");
     }
     assert_eq!(fixture.remedies().len(), 7);
@@ -314,19 +339,14 @@ async fn every_remedy_is_tried_once_and_then_the_run_is_stuck() {
 #[tokio::test]
 async fn changed_files_are_progress_and_end_the_recovery() {
     let mut fixture = Fixture::new();
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
-    for _ in 0..4 {
-        fixture.play(&mut plan, SessionEnd::Completed).await;
-    }
+    let mut plan = fixture.plan().await;
+    fixture.play_sessions(&mut plan, 4).await;
     assert_eq!(fixture.remedies(), ["nudge"]);
-    for file in ["a", "b", "c"] {
-        std::fs::write(fixture.root.path().join(file), "new").expect("written");
-    }
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    fixture.make_files();
+    let played = fixture.play(&mut plan).await;
     assert!(played.prompt.contains("What has been tried"), "{}", played.prompt);
     assert!(matches!(played.verdict, PlanVerdict::Idle), "the inner plan saw none: {:?}", played.verdict);
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan).await;
     assert_eq!(played.prompt, "Build it.");
     assert_eq!(fixture.remedies(), ["nudge"]);
 }
@@ -334,11 +354,10 @@ async fn changed_files_are_progress_and_end_the_recovery() {
 #[tokio::test]
 async fn a_session_that_repeated_itself_counts_whatever_it_changed() {
     let mut fixture = Fixture::new();
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     for number in 0..3 {
         std::fs::write(fixture.root.path().join(format!("{number}")), "new").expect("written");
-        fixture.play(&mut plan, SessionEnd::Stuck { reason: "Again.".to_owned() }).await;
+        fixture.play_to(&mut plan, SessionEnd::Stuck { reason: "Again.".to_owned() }).await;
     }
     assert_eq!(fixture.remedies(), ["nudge"]);
 }
@@ -347,25 +366,20 @@ async fn a_session_that_repeated_itself_counts_whatever_it_changed() {
 async fn a_killed_process_continues_the_remedy_and_repeats_none() {
     let mut fixture = Fixture::new();
     {
-        let mut inner = IdlePlan;
-        let mut plan = fixture.plan(&mut inner).await;
-        for _ in 0..4 {
-            fixture.play(&mut plan, SessionEnd::Completed).await;
-        }
+        let mut plan = fixture.plan().await;
+        fixture.play_sessions(&mut plan, 4).await;
         // Killed while the session of the nudge works.
         fixture.next(&mut plan).await;
     }
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     let prompt = fixture.next(&mut plan).await.instruction.text;
     assert!(prompt.contains("Do not repeat what was tried"), "the nudge was never read: {prompt}");
     assert_eq!(fixture.remedies(), ["nudge"]);
     // Killed after that session ended and before it was judged.
     (fixture.run.sessions, fixture.run.iterations) = (5, 5);
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     assert_eq!(fixture.next(&mut plan).await.instruction.name, Phase::Rewriting);
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan).await;
     assert!(played.prompt.contains("The task in other words"), "{}", played.prompt);
     assert_eq!(fixture.remedies()[..2], ["nudge", "rephrase"]);
 }
@@ -374,14 +388,10 @@ async fn a_killed_process_continues_the_remedy_and_repeats_none() {
 async fn a_killed_process_that_had_given_up_ends_as_stuck() {
     let mut fixture = Fixture::new();
     {
-        let mut inner = IdlePlan;
-        let mut plan = fixture.plan(&mut inner).await;
-        for _ in 0..10 {
-            fixture.play(&mut plan, SessionEnd::Completed).await;
-        }
+        let mut plan = fixture.plan().await;
+        fixture.play_sessions(&mut plan, 10).await;
     }
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     let action = plan.next(&fixture.run).await.expect("next");
     let NextAction::Done(RunOutcome::Stuck { tried, .. }) = action else { panic!("{action:?}") };
     assert_eq!(tried, REMEDIES);
@@ -391,11 +401,10 @@ async fn a_killed_process_that_had_given_up_ends_as_stuck() {
 async fn a_model_is_asked_for_other_words_in_a_session_of_its_own() {
     let mut fixture = Fixture::new();
     fixture.words = Some("Put books into a basket.");
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     fixture.play_until(&mut plan, "nudge").await;
-    fixture.play(&mut plan, SessionEnd::Completed).await;
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    fixture.play(&mut plan).await;
+    let played = fixture.play(&mut plan).await;
     assert!(
         fixture.asked[0].contains("Rephrase it") && fixture.asked[0].contains("A cart"),
         "{:?}",
@@ -405,7 +414,7 @@ async fn a_model_is_asked_for_other_words_in_a_session_of_its_own() {
     assert!(played.prompt.starts_with(expected), "{}", played.prompt);
     assert!(fixture.notices().is_empty(), "{:?}", fixture.notices());
     fixture.words = None;
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan).await;
     assert!(played.prompt.contains("## Steps"), "{}", played.prompt);
     assert_eq!(fixture.notices(), ["The model found no other words for the task, so a template is used."]);
 }
@@ -415,19 +424,17 @@ async fn words_that_were_found_before_a_kill_are_used() {
     let mut fixture = Fixture::new();
     fixture.words = Some("Put books into a basket.");
     {
-        let mut inner = IdlePlan;
-        let mut plan = fixture.plan(&mut inner).await;
+        let mut plan = fixture.plan().await;
         fixture.play_until(&mut plan, "nudge").await;
-        fixture.play(&mut plan, SessionEnd::Completed).await;
+        fixture.play(&mut plan).await;
         let session = fixture.next(&mut plan).await;
         assert_eq!(session.instruction.name, Phase::Rewriting);
         // Killed after the end of the session is on record, and before it was judged.
         let finished = fixture.finished(&session, SessionEnd::Completed);
-        *fixture.memory.rewriting.lock().expect("no panic") = Some(finished);
+        *locked(&fixture.memory.rewriting) = Some(finished);
     }
     for _ in 0..2 {
-        let mut inner = IdlePlan;
-        let mut plan = fixture.plan(&mut inner).await;
+        let mut plan = fixture.plan().await;
         let session = fixture.next(&mut plan).await;
         assert!(
             session.instruction.text.contains("Put books into a basket."),
@@ -442,29 +449,26 @@ async fn words_that_were_found_before_a_kill_are_used() {
 async fn another_vendor_works_for_the_sessions_of_an_escalation_only() {
     let mut fixture = Fixture::new();
     fixture.ladder = vec![rung("native", "small"), rung("native", "large"), rung("claude", "best")];
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     fixture.play_until(&mut plan, "escalation").await;
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan).await;
     assert_eq!(
         (&*played.session.backends, played.session.model.as_deref()),
         (&["claude".to_owned()][..], Some("best"))
     );
     assert!(played.session.is_optional && played.prompt.contains("What has been tried"), "{}", played.prompt);
     // It cannot work, which ends its turn but not the run.
-    let played = fixture.play(&mut plan, failure()).await;
+    let played = fixture.play_to(&mut plan, failure()).await;
     assert!(matches!(played.verdict, PlanVerdict::Recovering), "{:?}", played.verdict);
     assert_eq!(
         fixture.notices().last().map(String::as_str),
         Some("claude/best could not work, so it is skipped: It failed.")
     );
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    let played = fixture.play(&mut plan).await;
     assert_eq!(played.session.model.as_deref(), Some("large"), "another model of the run's own vendor");
-    for name in ["a", "b", "c"] {
-        std::fs::write(fixture.root.path().join(name), "new").expect("written");
-    }
-    fixture.play(&mut plan, SessionEnd::Completed).await;
-    let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+    fixture.make_files();
+    fixture.play(&mut plan).await;
+    let played = fixture.play(&mut plan).await;
     assert!(played.session.backends.is_empty() && !played.session.is_optional, "progress ends the recovery");
 }
 
@@ -472,10 +476,9 @@ async fn another_vendor_works_for_the_sessions_of_an_escalation_only() {
 async fn a_share_of_the_money_ends_the_recovery() {
     let mut fixture = Fixture::new();
     fixture.budget.cost = Some(Usd(1.0));
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     let verdict = loop {
-        match fixture.play(&mut plan, SessionEnd::Completed).await.verdict {
+        match fixture.play(&mut plan).await.verdict {
             PlanVerdict::Idle | PlanVerdict::Recovering => {}
             verdict => break verdict,
         }
@@ -490,20 +493,17 @@ async fn a_share_of_the_money_ends_the_recovery() {
 /// Plays an exploration to its end; the process is killed before each session. Returns the prompts of its sessions.
 async fn explore(fixture: &mut Fixture, is_killed: bool) -> (Vec<String>, PlanVerdict) {
     let mut prompts = Vec::new();
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let mut plan = fixture.plan().await;
     fixture.play_until(&mut plan, "exploration").await;
     loop {
         if is_killed {
             drop(plan);
-            inner = IdlePlan;
-            plan = fixture.plan(&mut inner).await;
+            plan = fixture.plan().await;
             fixture.next(&mut plan).await;
             drop(plan);
-            inner = IdlePlan;
-            plan = fixture.plan(&mut inner).await;
+            plan = fixture.plan().await;
         }
-        let played = fixture.play(&mut plan, SessionEnd::Completed).await;
+        let played = fixture.play(&mut plan).await;
         let approach = played.prompt.split("## Approach\n").nth(1).map(|text| text[..20].to_owned());
         prompts.extend(approach);
         let is_over = plan.recovery.exploration().is_none();
@@ -522,15 +522,12 @@ async fn explore(fixture: &mut Fixture, is_killed: bool) -> (Vec<String>, PlanVe
 #[tokio::test]
 async fn the_approach_with_the_most_checks_goes_on() {
     for is_killed in [false, true] {
-        let mut fixture = Fixture::new();
-        let branches = Arc::new(Branches::default());
-        *branches.passed.lock().expect("no panic") = vec![0, 1, 0];
-        fixture.branches = Some(Arc::clone(&branches));
+        let (mut fixture, branches) = Fixture::exploring(&[0, 1, 0]);
         let (prompts, verdict) = explore(&mut fixture, is_killed).await;
         assert!(matches!(verdict, PlanVerdict::Idle), "{verdict:?}");
         let (up, down, look) = ("Work from the bottom", "Work from the top do", "Look before you writ");
         assert_eq!(prompts, [up, up, down, down, look, look], "killed: {is_killed}");
-        let made = branches.made.lock().expect("no panic").clone();
+        let made = locked(&branches.made).clone();
         assert_eq!(made, ["start", "start", "commit-top_down"], "killed: {is_killed}");
         let notices = fixture.notices();
         let found = notices.iter().filter(|text| !text.contains("template")).collect::<Vec<_>>();
@@ -555,29 +552,24 @@ async fn the_approach_with_the_most_checks_goes_on() {
 
 #[tokio::test]
 async fn without_a_better_approach_the_run_continues_from_where_it_was() {
-    let mut fixture = Fixture::new();
-    let branches = Arc::new(Branches::default());
-    fixture.branches = Some(Arc::clone(&branches));
+    let (mut fixture, branches) = Fixture::exploring(&[]);
     let (prompts, verdict) = explore(&mut fixture, false).await;
     assert_eq!(prompts.len(), 6);
     assert!(
         matches!(&verdict, PlanVerdict::Stuck { tried, .. } if tried.last().unwrap() == "exploration"),
         "{verdict:?}"
     );
-    assert_eq!(branches.made.lock().expect("no panic").clone(), ["start", "start", "start"]);
+    assert_eq!(locked(&branches.made).clone(), ["start", "start", "start"]);
 }
 
 #[tokio::test]
 async fn a_run_that_ends_within_an_exploration_leaves_its_commits_as_they_were() {
-    let mut fixture = Fixture::new();
-    let branches = Arc::new(Branches::default());
-    fixture.branches = Some(Arc::clone(&branches));
-    let mut inner = IdlePlan;
-    let mut plan = fixture.plan(&mut inner).await;
+    let (mut fixture, branches) = Fixture::exploring(&[]);
+    let mut plan = fixture.plan().await;
     fixture.play_until(&mut plan, "exploration").await;
-    fixture.play(&mut plan, SessionEnd::Completed).await;
+    fixture.play(&mut plan).await;
     plan.ended().await.expect("ended");
-    assert_eq!(branches.kept.lock().expect("no panic").clone(), ["bottom_up"]);
-    assert_eq!(branches.made.lock().expect("no panic").clone(), ["start"]);
+    assert_eq!(locked(&branches.kept).clone(), ["bottom_up"]);
+    assert_eq!(locked(&branches.made).clone(), ["start"]);
     assert!(fixture.notices().last().unwrap().contains("`fetch refs/bottom_up`"));
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::dependencies;
+use super::key_problem::KeyProblem;
 use super::lines::{BoxedItem, Line, LineKind, lines};
 use super::problem::{RoadmapError, RoadmapProblem};
 use super::task_draft::TaskDraft;
@@ -173,12 +174,12 @@ impl<'a> Reader<'a> {
             return;
         };
         if let Err(problem) = self.apply_constraint(text) {
-            self.problems.push(problem.at(line.number));
+            self.problems.push(RoadmapProblem::from(problem).at(line.number));
         }
     }
 
     /// A setting, or text for agents. The words of settings are those that roadmaps have always used.
-    fn apply_constraint(&mut self, text: &str) -> Result<(), RoadmapProblem> {
+    fn apply_constraint(&mut self, text: &str) -> Result<(), KeyProblem> {
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
         let name = name.trim().trim_matches('*').to_lowercase();
         let has = |words: &[&str]| !value.is_empty() && words.iter().any(|word| name.contains(word));
@@ -195,7 +196,7 @@ impl<'a> Reader<'a> {
         } else if has(&["stuck after"]) {
             defaults.stuck_after = values::number("stuck_after", value, 1)?;
         } else if let Some(meant) = values::meant(&name, SETTINGS).filter(|_| !value.is_empty()) {
-            return Err(RoadmapProblem::UnknownKey { name: values::quoted(&name), meant: Some(meant) });
+            return Err(KeyProblem::Unknown { name: values::quoted(&name), meant: Some(meant) });
         } else {
             self.roadmap.constraints.push(text.to_owned());
         }

@@ -142,9 +142,9 @@ fn key_line(
     let value = match key {
         Key::Check => return Err("a check decides, so it is yours to write".to_owned()),
         Key::Goal | Key::Issue => return Err("the issue itself says that".to_owned()),
-        Key::Foreign(_) => {
-            key.accept(&value).map_err(|problem| problem.to_string())?;
-            return Ok((key.name(), String::new()));
+        Key::Foreign(foreign) => {
+            foreign.accept(&value).map_err(|problem| problem.to_string())?;
+            return Ok((foreign.name, String::new()));
         }
         Key::Depends => dependencies(&value, own, ids)?,
         Key::Timeout

@@ -1,7 +1,8 @@
 //! The keys of a task: ours, and those of other harnesses with what to write instead.
 
-use super::problem::RoadmapProblem;
-use super::values;
+use super::key_names::{ForeignKey, ForeignKeys, plain_key, unknown_key};
+use super::key_problem::KeyProblem;
+use super::values::{NO, YES};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
@@ -17,8 +18,7 @@ pub(super) enum Key {
     StuckAfter,
     Check,
     Issue,
-    /// A key of another harness, by its place in [`FOREIGN`].
-    Foreign(usize),
+    Foreign(ForeignKey),
 }
 
 /// Every spelling, the usual one of each key first.
@@ -41,12 +41,7 @@ const NAMES: [(&str, Key); 16] = [
     ("issue", Key::Issue),
 ];
 
-/// Says what is done anyway, so that the key may stay.
-const YES: &[&str] = &["true", "yes", "1"];
-const NO: &[&str] = &["false", "no", "0"];
-
-/// Keys of other harnesses: which values mean what is done anyway, and what to write instead of all others.
-const FOREIGN: [(&str, &[&str], &str); 14] = [
+const FOREIGN: ForeignKeys = ForeignKeys(&[
     ("ralph", YES, "every task runs until it is done; write `max_iterations: 1` for a single session"),
     ("completion_promise", &[], "what an agent promises is not enough; write `check:` or `success:`"),
     ("require_tests", NO, "write the command of your tests as a check, such as - check: `make test`"),
@@ -61,31 +56,19 @@ const FOREIGN: [(&str, &[&str], &str); 14] = [
     ("worktree_base", &[], "a task starts from the branch that the run is for; leave it out"),
     ("auto_merge", YES, "what is landed is decided for the run, not for a task; leave it out"),
     ("sync_github", NO, "nothing is written to GitHub by itself; leave it out"),
-];
+]);
 
 impl Key {
-    pub(super) fn find(name: &str) -> Result<Self, RoadmapProblem> {
-        let plain: String = name
-            .trim()
-            .trim_matches(['*', '`'])
-            .to_lowercase()
-            .chars()
-            .map(|letter| if matches!(letter, ' ' | '-') { '_' } else { letter })
-            .collect();
-        if let Some((_, key)) = NAMES.iter().find(|(known, _)| *known == plain) {
-            return Ok(*key);
-        }
-        if let Some(place) = FOREIGN.iter().position(|(known, _, _)| *known == plain) {
-            return Ok(Self::Foreign(place));
-        }
-        let known = NAMES.iter().map(|(known, _)| *known).chain(FOREIGN.iter().map(|(known, _, _)| *known));
-        let meant = values::meant(&plain, known);
-        Err(RoadmapProblem::UnknownKey { name: values::quoted(name.trim()), meant })
+    pub(super) fn find(name: &str) -> Result<Self, KeyProblem> {
+        let plain = plain_key(name);
+        let ours = NAMES.iter().find(|(known, _)| *known == plain).map(|(_, key)| *key);
+        let found = ours.or_else(|| FOREIGN.find(&plain).map(Self::Foreign));
+        found.ok_or_else(|| unknown_key(name, NAMES.iter().map(|(known, _)| *known).chain(FOREIGN.names())))
     }
 
     pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Foreign(place) => FOREIGN.get(place).map_or("", |(name, _, _)| name),
+            Self::Foreign(foreign) => foreign.name,
             ours => NAMES.iter().find(|(_, key)| *key == ours).map_or("", |(name, _)| name),
         }
     }
@@ -93,19 +76,5 @@ impl Key {
     /// Whether text below the key belongs to its value.
     pub(super) fn has_lines(self) -> bool {
         matches!(self, Self::Goal | Self::Success | Self::Check)
-    }
-
-    /// An error unless the value of this key of another harness says what is done anyway.
-    pub(super) fn accept(self, value: &str) -> Result<(), RoadmapProblem> {
-        let Self::Foreign(place) = self else {
-            return Ok(());
-        };
-        match FOREIGN.get(place) {
-            Some((_, accepted, _)) if accepted.iter().any(|known| value.eq_ignore_ascii_case(known)) => {
-                Ok(())
-            }
-            Some((key, _, advice)) => Err(RoadmapProblem::Unsupported { key, advice }),
-            None => Ok(()),
-        }
     }
 }

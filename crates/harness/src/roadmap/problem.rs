@@ -1,42 +1,13 @@
 //! What is wrong with a roadmap.
 
-use std::fmt;
-
 use autonoe_core::check_item::CheckItemError;
 use autonoe_files::show_bytes;
 
+use super::file_problems::FileProblems;
+use super::key_problem::{KeyProblem, did_you_mean};
 use super::{MAX_ROADMAP, MAX_TASKS};
 
-/// Problems that are shown; the rest is counted.
-const SHOWN: usize = 50;
-
-/// Everything that is wrong with a roadmap, in the order of its lines.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RoadmapError {
-    /// Each with its line, counted from 1.
-    pub problems: Vec<(usize, RoadmapProblem)>,
-}
-
-impl fmt::Display for RoadmapError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (line, problem)) in self.problems.iter().take(SHOWN).enumerate() {
-            let separator = if place == 0 { "" } else { "\n" };
-            write!(f, "{separator}line {line}: {problem}")?;
-        }
-        match self.problems.len().saturating_sub(SHOWN) {
-            0 => Ok(()),
-            more => write!(f, "\nand {more} more problems"),
-        }
-    }
-}
-
-impl std::error::Error for RoadmapError {}
-
-impl From<(usize, RoadmapProblem)> for RoadmapError {
-    fn from(problem: (usize, RoadmapProblem)) -> Self {
-        Self { problems: vec![problem] }
-    }
-}
+pub type RoadmapError = FileProblems<RoadmapProblem>;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RoadmapProblem {
@@ -74,24 +45,12 @@ pub enum RoadmapProblem {
     StrayText,
     #[error("expected `key: value`; text of a goal must be indented further")]
     NotAKey,
-    #[error("unknown key '{name}'{}", did_you_mean(.meant))]
-    UnknownKey { name: String, meant: Option<&'static str> },
-    #[error("'{key}' is not supported: {advice}")]
-    Unsupported { key: &'static str, advice: &'static str },
     #[error("a second '{0}' of the same task")]
     SecondKey(&'static str),
-    #[error("'{0}' has no value")]
-    NoValue(&'static str),
     #[error("the value of '{0}' must be on one line")]
     SeveralLines(&'static str),
-    #[error("'{0}' is not a time; write it like 90s, 30min, 1h or 1h30m")]
-    Time(String),
-    #[error("'{value}' is not a valid {key}; expected {expected}")]
-    Value { key: &'static str, value: String, expected: &'static str },
-    #[error("'{0}' leads out of the project; write a path below it")]
-    PathOutside(String),
-    #[error("unknown backend '{name}'; the backends are {known}")]
-    UnknownBackend { name: String, known: String },
+    #[error(transparent)]
+    Key(#[from] KeyProblem),
     #[error("a check of a task is for that task; leave out `for {0}`")]
     CheckForOther(String),
     #[error("write each check of a task as an item: - check: `command` prints `text`")]
@@ -112,9 +71,4 @@ impl RoadmapProblem {
     pub(crate) fn at(self, line: usize) -> (usize, Self) {
         (line, self)
     }
-}
-
-/// The end of a message about a misspelled name.
-pub fn did_you_mean<T: AsRef<str>>(meant: &Option<T>) -> String {
-    meant.as_ref().map(|meant| format!("; did you mean '{}'?", meant.as_ref())).unwrap_or_default()
 }

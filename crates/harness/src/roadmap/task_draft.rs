@@ -3,6 +3,7 @@
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::check_item;
 
+use super::key_problem::KeyProblem;
 use super::keys::Key;
 use super::lines::BoxedItem;
 use super::problem::RoadmapProblem;
@@ -66,7 +67,7 @@ impl<'a> TaskDraft<'a> {
         };
         match Key::find(name) {
             Ok(key) => self.add_field(key, line, value.trim().to_owned(), problems),
-            Err(problem) => problems.push(problem.at(line)),
+            Err(problem) => problems.push(RoadmapProblem::from(problem).at(line)),
         }
     }
 
@@ -141,9 +142,10 @@ impl<'a> TaskDraft<'a> {
         };
         for field in &self.fields {
             if field.value.trim().is_empty() && field.items.is_empty() {
-                problems.push(RoadmapProblem::NoValue(field.key.name()).at(field.line));
-            } else if let Err(problem) = apply(&mut task, field, backends, problems) {
+                let problem = RoadmapProblem::from(KeyProblem::NoValue(field.key.name()));
                 problems.push(problem.at(field.line));
+            } else if let Err(problem) = apply(&mut task, field, backends, problems) {
+                problems.push(RoadmapProblem::from(problem).at(field.line));
             }
         }
         if task.goal.is_empty() {
@@ -158,7 +160,7 @@ fn apply(
     field: &Field<'_>,
     backends: &[&str],
     problems: &mut Problems,
-) -> Result<(), RoadmapProblem> {
+) -> Result<(), KeyProblem> {
     let value = field.value.trim();
     match field.key {
         Key::Goal => task.goal = value.to_owned(),
@@ -173,7 +175,7 @@ fn apply(
         Key::StuckAfter => task.stuck_after = values::number("stuck_after", value, 1)?,
         Key::Issue => task.issue = Some(values::issue(value)?),
         Key::Check => add_checks(task, field, problems),
-        Key::Foreign(_) => field.key.accept(value)?,
+        Key::Foreign(foreign) => foreign.accept(value)?,
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use autonoe_core::nearest::nearest;
 
 use super::TaskId;
-use super::problem::RoadmapProblem;
+use super::key_problem::KeyProblem;
 
 /// The longest time that a task may be given.
 const LONGEST: Duration = Duration::from_secs(30 * 24 * 3600);
@@ -16,6 +16,10 @@ const MOST: u32 = 1_000_000;
 
 /// Characters of a wrong value that are quoted.
 const QUOTED: usize = 80;
+
+/// Every way to write that something is so, or is not.
+pub const YES: &[&str] = &["true", "yes", "1"];
+pub const NO: &[&str] = &["false", "no", "0"];
 
 /// A wrong value as a message quotes it.
 pub fn quoted(text: &str) -> String {
@@ -30,9 +34,26 @@ pub fn meant<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Optio
     if given.len() <= QUOTED { nearest(given, names) } else { None }
 }
 
+pub fn wrong_value(key: &'static str, text: &str, expected: &'static str) -> KeyProblem {
+    KeyProblem::Value { key, value: quoted(text), expected }
+}
+
+pub(super) fn is_one_of(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// `true`, `yes`, `1` and their opposites.
+pub fn flag(key: &'static str, text: &str) -> Result<bool, KeyProblem> {
+    match (is_one_of(text, YES), is_one_of(text, NO)) {
+        (true, _) => Ok(true),
+        (_, true) => Ok(false),
+        (false, false) => Err(wrong_value(key, text, "`true` or `false`")),
+    }
+}
+
 /// `30min`, `30 minutes`, `1h`, `90s`, `1h 30m`; a bare number is minutes, as roadmaps have always counted.
-pub fn time(text: &str) -> Result<Duration, RoadmapProblem> {
-    let wrong = || RoadmapProblem::Time(quoted(text));
+pub fn time(text: &str) -> Result<Duration, KeyProblem> {
+    let wrong = || KeyProblem::Time(quoted(text));
     let mut seconds: u64 = 0;
     let mut rest = text.trim();
     while !rest.is_empty() {
@@ -58,43 +79,39 @@ pub fn time(text: &str) -> Result<Duration, RoadmapProblem> {
 }
 
 /// A number from `least` on.
-pub fn number(key: &'static str, text: &str, least: u32) -> Result<u32, RoadmapProblem> {
+pub fn number(key: &'static str, text: &str, least: u32) -> Result<u32, KeyProblem> {
     let expected = if least == 0 { "a number" } else { "a number of at least 1" };
-    let wrong = || RoadmapProblem::Value { key, value: quoted(text), expected };
+    let wrong = || wrong_value(key, text, expected);
     text.trim().parse().ok().filter(|number| (least..=MOST).contains(number)).ok_or_else(wrong)
 }
 
 /// A number, or `unlimited`.
-pub fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, RoadmapProblem> {
+pub fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, KeyProblem> {
     let expected = "a number of at least 1, or `unlimited`";
     if text.trim().eq_ignore_ascii_case("unlimited") {
         return Ok(None);
     }
-    let wrong = |_| RoadmapProblem::Value { key, value: quoted(text), expected };
+    let wrong = |_| wrong_value(key, text, expected);
     number(key, text, 1).map(Some).map_err(wrong)
 }
 
 /// A path below the project, as it is written.
-pub fn directory(text: &str) -> Result<PathBuf, RoadmapProblem> {
+pub fn directory(text: &str) -> Result<PathBuf, KeyProblem> {
     let text = text.trim().trim_matches('`');
     let leads_out = |part: Component<'_>| match part {
         Component::Normal(_) | Component::CurDir => false,
         Component::ParentDir | Component::RootDir | Component::Prefix(_) => true,
     };
     match Path::new(text).components().any(leads_out) || text.starts_with('~') {
-        true => Err(RoadmapProblem::PathOutside(quoted(text))),
+        true => Err(KeyProblem::PathOutside(quoted(text))),
         false => Ok(PathBuf::from(text)),
     }
 }
 
 /// `#12` or `12`.
-pub fn issue(text: &str) -> Result<u64, RoadmapProblem> {
+pub fn issue(text: &str) -> Result<u64, KeyProblem> {
     let number = text.trim().trim_start_matches('#').parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| RoadmapProblem::Value {
-        key: "issue",
-        value: quoted(text),
-        expected: "the number of an issue, such as #12",
-    })
+    number.ok_or_else(|| wrong_value("issue", text, "the number of an issue, such as #12"))
 }
 
 /// `a, b`, or `none`.
@@ -109,7 +126,7 @@ pub fn ids(value: &str) -> Vec<TaskId> {
 }
 
 /// `codex, gemini`; `auto` leaves it to the run.
-pub fn backends(value: &str, known: &[&str]) -> Result<Vec<String>, RoadmapProblem> {
+pub fn backends(value: &str, known: &[&str]) -> Result<Vec<String>, KeyProblem> {
     let mut found = Vec::new();
     for name in value.split(',').map(|name| name.trim().trim_matches('`').to_lowercase()) {
         if name == "auto" {
@@ -120,7 +137,7 @@ pub fn backends(value: &str, known: &[&str]) -> Result<Vec<String>, RoadmapProbl
                 Some(meant) => format!("{}; did you mean '{meant}'?", known.join(", ")),
                 None => known.join(", "),
             };
-            return Err(RoadmapProblem::UnknownBackend { name: quoted(&name), known });
+            return Err(KeyProblem::UnknownBackend { name: quoted(&name), known });
         }
         found.push(name);
     }

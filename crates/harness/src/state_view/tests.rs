@@ -66,8 +66,7 @@ fn tasks_and_attempts_can_be_read_back() {
     assert_eq!((counts.tasks, counts.completed, counts.failed, counts.progress()), (2, 1, 0, 0.5));
     assert_eq!(counts.total_execution_time, Duration::from_secs(3), "it is added up");
     let longest: i64 = state
-        .db
-        .query_row("SELECT max(length(output)) FROM execution_log", [], |row| row.get(0))
+        .run(|db| db.query_row("SELECT max(length(output)) FROM execution_log", [], |row| row.get(0)))
         .expect("a number");
     assert_eq!(longest, 10_000);
 
@@ -100,7 +99,7 @@ fn a_page_of_garbage_and_a_file_of_another_program_are_not_used() {
     let harness = HarnessDirectory::create(project.path(), "main").expect("a harness");
     let (state, _) = StateManager::open(&harness).expect("opened");
     saved(&state);
-    state.db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("written");
+    state.run(|db| db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)")).expect("written");
     drop(state);
     let mut bytes = fs::read(harness.state_db()).expect("bytes");
     bytes[4096..].fill(0x55);

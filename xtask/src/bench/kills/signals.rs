@@ -19,29 +19,28 @@ pub fn deliver_to_children() -> Result {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::process::Command;
 
-    use super::deliver_to_children;
+    use autonoe_test_kit::example;
 
-    /// Started by the other test, with SIGINT ignored.
-    #[test]
-    #[ignore = "a child of the test below, which starts it with SIGINT and SIGTERM ignored"]
-    fn print_the_ignored_signals_of_a_child() {
-        deliver_to_children().expect("registered");
-        let status = Command::new("grep").args(["SigIgn", "/proc/self/status"]).status();
-        assert!(status.expect("started").success());
+    const INT_AND_TERM: u64 = 1 << 1 | 1 << 14;
+
+    /// Starts a program with both signals ignored. Returns the signals that it says are ignored.
+    fn ignored_by(program: &Path, args: &[&str]) -> u64 {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "trap '' INT TERM; exec \"$0\" \"$@\""]).arg(program).args(args);
+        let output = shell.output().expect("started");
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (_, mask) = printed.split_once("SigIgn:").unwrap_or_else(|| panic!("no mask: {output:?}"));
+        u64::from_str_radix(mask.trim(), 16).expect("a number")
     }
 
     #[test]
     fn children_receive_signals_that_this_process_ignores() {
-        let name = "bench::kills::signals::tests::print_the_ignored_signals_of_a_child";
-        let own = std::env::current_exe().expect("a path");
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "trap '' INT TERM; exec \"$0\" \"$@\""]).arg(own);
-        let output = shell.args(["--exact", name, "--ignored", "--nocapture"]).output().expect("started");
-        let printed = String::from_utf8_lossy(&output.stdout);
-        let mask = printed.lines().find_map(|line| line.split_once("SigIgn:")).expect("a mask").1.trim();
-        let mask = u64::from_str_radix(mask, 16).expect("a number");
-        assert_eq!(mask & (1 << 1 | 1 << 14), 0, "{printed}");
+        let inherited = ignored_by(Path::new("grep"), &["SigIgn", "/proc/self/status"]);
+        assert_eq!(inherited & INT_AND_TERM, INT_AND_TERM, "{inherited:x}");
+        let delivered = ignored_by(&example("child_signals"), &[]);
+        assert_eq!(delivered & INT_AND_TERM, 0, "{delivered:x}");
     }
 }

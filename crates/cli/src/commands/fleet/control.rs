@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{KnownFleet, directory_of, fault, running};
 use crate::environment::Environment;
 use crate::present;
-use crate::project_args::ProjectArgs;
+use crate::project_args::ReportArgs;
 
 /// Send an instruction to the next session of a harness
 #[derive(Debug, Args)]
@@ -32,7 +32,7 @@ pub struct FleetSendArgs {
     urgent: bool,
 
     #[command(flatten)]
-    common: FleetControlArgs,
+    report: ReportArgs,
 }
 
 /// Let no new session start
@@ -40,23 +40,15 @@ pub struct FleetSendArgs {
 /// Without an id the whole fleet pauses: sessions in progress continue to their ends, and nothing new starts.
 #[derive(Debug, Args)]
 pub struct FleetPauseArgs {
-    /// Ids of harnesses [default: all]
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
-
     #[command(flatten)]
-    common: FleetControlArgs,
+    choice: FleetChoiceArgs,
 }
 
 /// Continue what is paused
 #[derive(Debug, Args)]
 pub struct FleetResumeArgs {
-    /// Ids of harnesses [default: all]
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
-
     #[command(flatten)]
-    common: FleetControlArgs,
+    choice: FleetChoiceArgs,
 }
 
 /// End harnesses after their current sessions
@@ -64,16 +56,12 @@ pub struct FleetResumeArgs {
 /// Without an id the whole fleet ends. Their commits come home to their branches.
 #[derive(Debug, Args)]
 pub struct FleetStopArgs {
-    /// Ids of harnesses [default: all]
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
-
     /// Do not wait for the sessions
     #[arg(long)]
     now: bool,
 
     #[command(flatten)]
-    common: FleetControlArgs,
+    choice: FleetChoiceArgs,
 }
 
 /// End the processes of harnesses now
@@ -81,36 +69,61 @@ pub struct FleetStopArgs {
 /// They get SIGTERM, and SIGKILL if they have not ended after 30 s. What they have committed is kept.
 #[derive(Debug, Args)]
 pub struct FleetKillArgs {
-    /// Ids of harnesses [default: all]
-    #[arg(value_name = "ID")]
-    ids: Vec<String>,
-
     /// Seconds until SIGKILL
     #[arg(long, value_name = "SECONDS", default_value_t = KILL_TIMEOUT.as_secs(), value_parser = clap::value_parser!(u64).range(0..=3600))]
     timeout: u64,
 
     #[command(flatten)]
-    common: FleetControlArgs,
+    choice: FleetChoiceArgs,
 }
 
-/// Options of commands that control a fleet
+/// Options of commands that control harnesses
 #[derive(Debug, Args)]
-pub struct FleetControlArgs {
-    #[command(flatten)]
-    project: ProjectArgs,
+pub struct FleetChoiceArgs {
+    /// Ids of harnesses [default: all]
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
 
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    report: ReportArgs,
+}
+
+impl FleetChoiceArgs {
+    /// The fleet, which must not have ended, and the chosen harnesses must be its own.
+    fn open(&self, environment: &Environment) -> Result<KnownFleet, Fault> {
+        let fleet = KnownFleet::open(&self.report.project, environment)?;
+        fleet.chosen(&self.ids)?;
+        needs_unfinished(&fleet)?;
+        Ok(fleet)
+    }
+
+    fn is_everyone(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// Does something to each chosen harness that is not over, and prints the state and the sentence that come of it.
+    fn each(
+        &self,
+        fleet: &KnownFleet,
+        mut act: impl FnMut(&HarnessRow) -> Result<Option<(&'static str, String)>, Fault>,
+    ) -> Result<(), Fault> {
+        let mut done = Done::new(&self.report);
+        for harness in fleet.chosen(&self.ids)?.into_iter().filter(|harness| harness.result.is_none()) {
+            if let Some((state, sentence)) = act(harness)? {
+                done.add(harness, state, &sentence);
+            }
+        }
+        done.print();
+        Ok(())
+    }
 }
 
 pub fn cmd_send(args: &FleetSendArgs, environment: &Environment) -> Result<u8, Fault> {
-    let fleet = KnownFleet::open(&args.common.project, environment)?;
-    let chosen = fleet.chosen(std::slice::from_ref(&args.id))?;
+    let fleet = KnownFleet::open(&args.report.project, environment)?;
     let text = args.message.join(" ");
     let priority = if args.urgent { Priority::Urgent } else { Priority::Normal };
-    let mut done = Done::new(&args.common);
-    for harness in chosen {
+    let mut done = Done::new(&args.report);
+    for harness in fleet.chosen(std::slice::from_ref(&args.id))? {
         let directory = needs_directory(harness)?;
         let name =
             directory.send(&text, priority, Timestamp::now()).map_err(|error| wrong("message", error))?;
@@ -121,88 +134,71 @@ pub fn cmd_send(args: &FleetSendArgs, environment: &Environment) -> Result<u8, F
 }
 
 pub fn cmd_pause(args: &FleetPauseArgs, environment: &Environment) -> Result<u8, Fault> {
-    let fleet = KnownFleet::open(&args.common.project, environment)?;
-    let chosen = fleet.chosen(&args.ids)?;
-    needs_unfinished(&fleet)?;
-    if args.ids.is_empty() {
+    let fleet = args.choice.open(environment)?;
+    if args.choice.is_everyone() {
         fleet.state.request(Some(Request::Pause)).map_err(|error| fault("fleet_state", error))?;
     }
-    let mut done = Done::new(&args.common);
-    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
-        if let Some(directory) = directory_of(harness) {
+    args.choice.each(&fleet, |harness| match directory_of(harness) {
+        Some(directory) => {
             directory.request_pause().map_err(|error| fault("harness_files", error))?;
-            done.add(harness, "paused", &format!("{} pauses after its session.", harness.id));
-        } else {
-            done.add(harness, "pending", &format!("{} has not started.", harness.id));
+            Ok(Some(("paused", format!("{} pauses after its session.", harness.id))))
         }
-    }
-    done.print();
+        None => Ok(Some(("pending", format!("{} has not started.", harness.id)))),
+    })?;
     Ok(exit::DONE)
 }
 
 pub fn cmd_resume(args: &FleetResumeArgs, environment: &Environment) -> Result<u8, Fault> {
-    let fleet = KnownFleet::open(&args.common.project, environment)?;
-    let chosen = fleet.chosen(&args.ids)?;
-    needs_unfinished(&fleet)?;
-    if args.ids.is_empty() && fleet.row.request == Some(Request::Pause) {
+    let fleet = args.choice.open(environment)?;
+    if args.choice.is_everyone() && fleet.row.request == Some(Request::Pause) {
         fleet.state.request(None).map_err(|error| fault("fleet_state", error))?;
     }
-    let mut done = Done::new(&args.common);
-    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
-        if let Some(directory) = directory_of(harness).filter(|directory| directory.is_paused()) {
-            directory.resume().map_err(|error| fault("harness_files", error))?;
-            done.add(harness, "resumed", &format!("{} continues.", harness.id));
-        }
-    }
-    done.print();
+    args.choice.each(&fleet, |harness| {
+        let Some(directory) = directory_of(harness).filter(|directory| directory.is_paused()) else {
+            return Ok(None);
+        };
+        directory.resume().map_err(|error| fault("harness_files", error))?;
+        Ok(Some(("resumed", format!("{} continues.", harness.id))))
+    })?;
     Ok(exit::DONE)
 }
 
 pub fn cmd_stop(args: &FleetStopArgs, environment: &Environment) -> Result<u8, Fault> {
-    let fleet = KnownFleet::open(&args.common.project, environment)?;
-    let chosen = fleet.chosen(&args.ids)?;
-    needs_unfinished(&fleet)?;
-    let mut done = Done::new(&args.common);
-    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
-        fleet.state.request_of(&harness.id, Request::Stop).map_err(|error| fault("fleet_state", error))?;
-        match running(harness) {
-            Some(handle) => {
-                let (stop, when) = match args.now {
-                    true => (HarnessStop::Now, "now"),
-                    false => (HarnessStop::AfterSession, "after its session"),
-                };
-                handle.directory().request_stop(stop).map_err(|error| fault("harness_files", error))?;
-                done.add(harness, "stopping", &format!("{} ends {when}.", harness.id));
-            }
-            None => done.add(harness, "stopped", &not_running(harness)),
-        }
-    }
-    done.print();
+    let fleet = args.choice.open(environment)?;
+    let (stop, when) = match args.now {
+        true => (HarnessStop::Now, "now"),
+        false => (HarnessStop::AfterSession, "after its session"),
+    };
+    args.choice.each(&fleet, |harness| {
+        record_request(&fleet, harness, Request::Stop)?;
+        let Some(handle) = running(harness) else {
+            return Ok(Some(("stopped", not_running(harness))));
+        };
+        handle.directory().request_stop(stop).map_err(|error| fault("harness_files", error))?;
+        Ok(Some(("stopping", format!("{} ends {when}.", harness.id))))
+    })?;
     Ok(exit::DONE)
 }
 
 pub fn cmd_kill(args: &FleetKillArgs, environment: &Environment) -> Result<u8, Fault> {
-    let fleet = KnownFleet::open(&args.common.project, environment)?;
-    let chosen = fleet.chosen(&args.ids)?;
-    needs_unfinished(&fleet)?;
-    let mut done = Done::new(&args.common);
+    let fleet = args.choice.open(environment)?;
     let mut is_alive = false;
-    for harness in chosen.into_iter().filter(|harness| harness.result.is_none()) {
+    args.choice.each(&fleet, |harness| {
         // Before the process ends, so that the supervisor does not start it again.
-        fleet.state.request_of(&harness.id, Request::Kill).map_err(|error| fault("fleet_state", error))?;
-        match running(harness) {
-            Some(mut handle) => {
-                let has_ended = handle.force_kill(Duration::from_secs(args.timeout));
-                is_alive |= !has_ended;
-                let (state, what) =
-                    if has_ended { ("killed", "has ended") } else { ("running", "has not ended") };
-                done.add(harness, state, &format!("{} (process {}) {what}.", harness.id, handle.pid));
-            }
-            None => done.add(harness, "stopped", &not_running(harness)),
-        }
-    }
-    done.print();
+        record_request(&fleet, harness, Request::Kill)?;
+        let Some(mut handle) = running(harness) else {
+            return Ok(Some(("stopped", not_running(harness))));
+        };
+        let has_ended = handle.force_kill(Duration::from_secs(args.timeout));
+        is_alive |= !has_ended;
+        let (state, what) = if has_ended { ("killed", "has ended") } else { ("running", "has not ended") };
+        Ok(Some((state, format!("{} (process {}) {what}.", harness.id, handle.pid))))
+    })?;
     Ok(if is_alive { exit::ERROR } else { exit::DONE })
+}
+
+fn record_request(fleet: &KnownFleet, harness: &HarnessRow, request: Request) -> Result<(), Fault> {
+    fleet.state.request_of(&harness.id, request).map_err(|error| fault("fleet_state", error))
 }
 
 fn not_running(harness: &HarnessRow) -> String {
@@ -248,7 +244,7 @@ struct Done {
 }
 
 impl Done {
-    fn new(args: &FleetControlArgs) -> Self {
+    fn new(args: &ReportArgs) -> Self {
         Self { is_json: args.json, sentences: Vec::new(), entries: Vec::new() }
     }
 

@@ -19,10 +19,8 @@ use serde_json::{Value, json};
 use super::{KnownFleet, directory_of};
 use crate::environment::Environment;
 use crate::present;
-use crate::project_args::ProjectArgs;
-
-/// How often `--watch` looks.
-const WATCH_INTERVAL: Duration = Duration::from_secs(1);
+use crate::project_args::ReportArgs;
+use crate::watch::{self, WatchedState};
 
 /// Characters of a progress bar, and of a task.
 const BAR: usize = 10;
@@ -32,11 +30,7 @@ const TASK: usize = 40;
 #[derive(Debug, Args)]
 pub struct FleetStatusArgs {
     #[command(flatten)]
-    project: ProjectArgs,
-
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    report: ReportArgs,
 
     /// Show it anew whenever it changes, until the fleet ends
     #[arg(long, short, conflicts_with = "json")]
@@ -44,40 +38,35 @@ pub struct FleetStatusArgs {
 }
 
 pub fn cmd_status(args: &FleetStatusArgs, environment: &Environment) -> Result<u8, Fault> {
-    let project = environment.project(&args.project)?;
-    if args.json {
+    let project = environment.project(&args.report.project)?;
+    if args.report.json {
         let facts = FleetFacts::read(project.root())?;
         present::print_json(&format!("{:#}\n", facts.as_json()));
         return Ok(exit::DONE);
     }
-    let mut shown = FleetText::default();
-    loop {
+    let read = || {
         let facts = FleetFacts::read(project.root())?;
-        let text = facts.as_text();
-        if text != shown {
-            if args.watch {
-                present::clear_screen();
-            }
-            present::print(&text.head);
-            present::print_lines(&text.table);
-            if !text.results.is_empty() {
-                present::print(&format!("\n{}", text.results));
-            }
-            shown = text;
-        }
-        if !args.watch || facts.fleet.row.result.is_some() {
-            return Ok(exit::DONE);
-        }
-        std::thread::sleep(WATCH_INTERVAL);
-    }
+        Ok(WatchedState { text: facts.as_text(), is_over: facts.fleet.row.result.is_some() })
+    };
+    watch::show(args.watch, read, FleetText::print)
 }
 
 /// The lines of the table are folded already; all others are broken where the terminal ends.
-#[derive(Default, PartialEq)]
+#[derive(PartialEq)]
 struct FleetText {
     head: String,
     table: String,
     results: String,
+}
+
+impl FleetText {
+    fn print(&self) {
+        present::print(&self.head);
+        present::print_lines(&self.table);
+        if !self.results.is_empty() {
+            present::print(&format!("\n{}", self.results));
+        }
+    }
 }
 
 struct FleetFacts {

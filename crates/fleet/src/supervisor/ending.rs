@@ -1,0 +1,131 @@
+//! The end of a harness: what became of it, whether it is started again, and its commits.
+
+use autonoe_harness::handle::{HarnessResult, HarnessStatus};
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::harness_output::error_in_output;
+use super::running::RunningHarness;
+use super::{FleetEvent, Supervisor, SupervisorError};
+use crate::fleet_host::{FleetPoint, HomeBranch};
+use crate::meta_state::{HarnessRow, Request};
+
+impl Supervisor<'_> {
+    /// A process has ended: the harness is over, or is started again.
+    pub(super) fn process_ended(&mut self, mut running: RunningHarness) -> Result<(), SupervisorError> {
+        self.checkpoint(FleetPoint::Ended)?;
+        running.handle.refresh();
+        let row = self.row(&running.handle.harness_id)?;
+        let request = row.request.or(self.fleet.request).filter(|request| *request != Request::Pause);
+        if running.died_without_result() && self.may_retry(&running, &row, request) {
+            return self.start_again(&running, &row);
+        }
+        let (status, result) = outcome(&running, &row, request);
+        let home = self.bring_home(&running)?;
+        self.checkpoint(FleetPoint::BroughtHome)?;
+        self.settle(&row.id, status, result, home)
+    }
+
+    fn may_retry(&self, running: &RunningHarness, row: &HarnessRow, request: Option<Request>) -> bool {
+        let is_stopped = running.stop_reason.is_some() || request.is_some() || self.stop.is_some();
+        let settings = &self.fleet.plan.settings;
+        settings.retry_failed && row.attempts <= settings.max_retries && !is_stopped
+    }
+
+    fn start_again(&mut self, running: &RunningHarness, row: &HarnessRow) -> Result<(), SupervisorError> {
+        let why = running.handle.error.clone().unwrap_or_default();
+        self.warn(format!("{} is started again: {why}", row.id));
+        self.share("retry", Some(&row.id), &json!({ "why": why, "attempt": row.attempts + 1 }))?;
+        let harness = self.plan_of(&row.id)?;
+        self.spawn(&harness, &running.handle.working_dir)
+    }
+
+    fn bring_home(&self, running: &RunningHarness) -> Result<Option<HomeBranch>, SupervisorError> {
+        let id = &running.handle.harness_id;
+        let harness = self.plan_of(id)?;
+        match self.host.bring_home(&self.fleet, &harness) {
+            Ok(home) => Ok(home),
+            // Its commits stay in its directory.
+            Err(why) => {
+                let working_dir = running.handle.working_dir.display();
+                self.warn(format!("The commits of {id} are still in {working_dir}: {why}"));
+                Ok(None)
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        id: &str,
+        status: HarnessStatus,
+        result: HarnessResult,
+        home: Option<HomeBranch>,
+    ) -> Result<(), SupervisorError> {
+        self.state.settle(status, &result, home.as_ref(), Timestamp::now())?;
+        self.checkpoint(FleetPoint::Settled)?;
+        let event_type = if result.success { "complete" } else { "fail" };
+        let branch = home.as_ref().map(|home| home.branch.as_str());
+        self.share(
+            event_type,
+            Some(id),
+            &json!({ "status": status.name(), "error": result.error, "branch": branch }),
+        )?;
+        let error = result.error.clone();
+        if let Some(member) = self.member(id) {
+            (member.status, member.result) = (status, Some(result));
+        }
+        self.homes.extend(home.clone().map(|home| (id.to_owned(), home)));
+        self.ended.push_back(id.to_owned());
+        self.emit(FleetEvent::HarnessEnded { id: id.to_owned(), status, error, home });
+        Ok(())
+    }
+
+    /// A harness that has no process.
+    pub(super) fn settle_unstarted(
+        &mut self,
+        id: &str,
+        status: HarnessStatus,
+        why: &str,
+    ) -> Result<(), SupervisorError> {
+        let result = HarnessResult {
+            harness_id: id.to_owned(),
+            success: false,
+            tasks_completed: 0,
+            tasks_failed: 0,
+            tasks_verified: 0,
+            progress: 0.0,
+            execution_seconds: 0.0,
+            cost_usd: Some(0.0),
+            error: Some(why.to_owned()),
+            output: String::new(),
+        };
+        self.settle(id, status, result, None)
+    }
+}
+
+/// How a harness ended that is not started again. Who has stopped it is known better here than by the harness.
+fn outcome(
+    running: &RunningHarness,
+    row: &HarnessRow,
+    request: Option<Request>,
+) -> (HarnessStatus, HarnessResult) {
+    let mut result = running.result();
+    if result.error.is_some() && row.attempts > 0 {
+        result.error = error_in_output(&running.handle.working_dir, &row.id).or(result.error);
+    }
+    let mut status = running.handle.status;
+    if let Some(why) = &running.stop_reason
+        && !result.success
+    {
+        (status, result.error) = (why.status(), Some(why.sentence()));
+    } else if let Some(request) = request
+        && !result.success
+    {
+        let how = match (request, status) {
+            (Request::Kill, HarnessStatus::Failed) => "killed",
+            _ => "stopped",
+        };
+        (status, result.error) = (HarnessStatus::Stopped, Some(format!("It was {how} on request.")));
+    }
+    (status, result)
+}
