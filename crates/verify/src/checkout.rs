@@ -54,6 +54,9 @@ const BRANCH: &str =
 /// A file in the directory of histories.
 const IGNORE_FILES: &str = "ignore-files.json";
 
+/// Fault code of a commit whose files cannot be written.
+pub(crate) const UNUSABLE_COMMIT: &str = "unusable_commit";
+
 /// Fault code of a commit that is not in the repository.
 pub const NO_COMMIT: &str = "no_commit";
 
@@ -180,15 +183,30 @@ impl Checkout {
         files
     }
 
+    /// Whether the commit has a file or directory of this path.
+    fn has_entry(&self, path: &str) -> bool {
+        match &self.content {
+            Content::Commit(objects) => objects.entries.contains(path),
+            Content::Files(files) => files.join(path).symlink_metadata().is_ok(),
+        }
+    }
+
     /// Those that commands of checks made.
     pub(crate) fn generated_runner_files(&self) -> BTreeSet<String> {
         self.generated.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Notes which of them a command has made in a checkout.
-    pub(crate) async fn note_generated(&self, files: &CheckoutFiles) {
+    pub(crate) async fn note_generated(&self, check: &Check, files: &CheckoutFiles) {
         let (root, committed) = (files.root.clone(), self.runner_files());
-        let found = blocking(move |cancel: &_| runner_files_in(&root, cancel)).await;
+        let targets = make_targets([check]);
+        let targets: Vec<String> = targets.into_iter().filter(|target| !self.has_entry(target)).collect();
+        let found = blocking(move |cancel: &_| {
+            let mut found = runner_files_in(&root, cancel);
+            found.extend(targets.into_iter().filter(|target| root.join(target).symlink_metadata().is_ok()));
+            found
+        })
+        .await;
         let made = found.into_iter().filter(|path| !committed.contains(path));
         self.generated.lock().unwrap_or_else(PoisonError::into_inner).extend(made);
     }
@@ -218,7 +236,11 @@ impl Checkout {
                 _ => {
                     let message =
                         format!("{} cannot be checked out: {}.", self.revision.describe(), filled.reason());
-                    Fault::permanent(FaultLayer::System, "checkout", message)
+                    // Otherwise it is due to what is committed, such as an impossible name.
+                    let is_disk_full =
+                        filled.stderr.contains("No space left") || filled.stderr.contains("quota");
+                    let code = if is_disk_full { "checkout" } else { UNUSABLE_COMMIT };
+                    Fault::permanent(FaultLayer::System, code, message)
                 }
             });
         }
@@ -451,6 +473,21 @@ impl CheckoutFactory {
         let changed = before.left_changed(&room, &self.root).await;
         room.close().await;
         changed
+    }
+
+    /// Those of the files, with hashes, that an earlier run has left in the user's checkout, at `root`, and that nobody has changed or committed
+    /// since.
+    pub(crate) async fn still_left(
+        &self,
+        root: &Path,
+        mut left: BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, Fault> {
+        if !left.is_empty() {
+            let users = Self { root: root.to_owned(), hub: None, ..self.clone() };
+            let changed = users.before(None).await?.in_place().before;
+            left.retain(|file, hash| changed.get(file) == Some(hash));
+        }
+        Ok(left)
     }
 
     /// A room that can read the repository where agents work.

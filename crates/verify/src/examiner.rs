@@ -28,7 +28,7 @@ use crate::briefing::briefing;
 use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run;
-use crate::checkout::{Checkout, CheckoutFactory};
+use crate::checkout::{Checkout, CheckoutFactory, UNUSABLE_COMMIT};
 use crate::checks::{all_checks, check_key, checks_of, is_vacuous, of_project, why_not_counted};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
@@ -98,7 +98,14 @@ impl ProjectExaminer {
             not_counted: Vec::new(),
         };
         for check in checks {
-            let run = check_run::run(check, checkout, registry, &self.project).await?;
+            let run = match check_run::run(check, checkout, registry, &self.project).await {
+                Err(fault) if fault.code == UNUSABLE_COMMIT => {
+                    results.failures.push(fault.message);
+                    results.assurance = Assurance::Failed;
+                    return Ok(results);
+                }
+                run => run?,
+            };
             let reason =
                 why_not_counted(check, registry).or_else(|| changed_by_builder(check, registry, checkout));
             let message = match (&reason, run.passed(), purpose) {
@@ -336,7 +343,7 @@ impl ProjectExaminer {
             return Err(Fault::permanent(FaultLayer::Config, "no_commit", message)
                 .hint("Look at the repository with `git status` and `git log`."));
         }
-        let unseen = self.unseen_changes(&status, &mut registry).await?;
+        let unseen = self.unseen_changes(&mut registry).await?;
         let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
         for deliverable in passed {
             let checks = checks_of(&checks, &deliverable.id);
@@ -386,20 +393,21 @@ impl ProjectExaminer {
         Ok(confirmation)
     }
 
-    /// A sentence about files of the user's checkout that no check has seen as they are left, when everything has passed; `None` if there are
-    /// none. In a workspace, only what is committed comes home.
-    async fn unseen_changes(
-        &self,
-        status: &ProjectStatus,
-        registry: &mut CheckRegistry,
-    ) -> Result<Option<String>, Fault> {
-        let is_finished = status.active().all(|item| item.status != DeliverableStatus::Pending);
-        let Some(before) = self.checkout_before.get().filter(|_| is_finished) else {
-            return Ok(None);
+    /// A sentence about files of the user's checkout that no check has seen as they are left; `None` if there are none. From a workspace only
+    /// what is committed comes home, but an earlier run may have worked in the checkout.
+    async fn unseen_changes(&self, registry: &mut CheckRegistry) -> Result<Option<String>, Fault> {
+        let left = match self.checkout_before.get() {
+            Some(before) => {
+                let left = self.checkouts.left_changed(before).await?;
+                registry.in_place = Some(InPlaceFiles { left: Some(left.clone()), ..before.in_place() });
+                left
+            }
+            None => {
+                let earlier = registry.in_place.as_ref().and_then(|files| files.left.clone());
+                self.checkouts.still_left(self.project.root(), earlier.unwrap_or_default()).await?
+            }
         };
-        let left = self.checkouts.left_changed(before).await?;
-        let unseen: Vec<String> = left.keys().cloned().collect();
-        registry.in_place = Some(InPlaceFiles { left: Some(left), ..before.in_place() });
+        let unseen: Vec<String> = left.into_keys().collect();
         if unseen.is_empty() {
             return Ok(None);
         }

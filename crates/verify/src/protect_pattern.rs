@@ -130,6 +130,34 @@ mod tests {
     use super::ProtectPattern;
 
     #[test]
+    fn what_has_the_name_of_tests_could_be_loaded_in_their_place() {
+        for (pattern, shadows, others) in [
+            ("tests/**", "tests.py tests.json tests.abi3.so", "tests/a.py testsuite.py other/tests.py"),
+            (
+                "test_calc.py",
+                "test_calc/__init__.py test_calc test_calc.abi3.so",
+                "test_calc.py test_other.py",
+            ),
+            (
+                "tests/run.js",
+                "tests/run tests/run.json tests/run/index.js",
+                "tests/run.js run.js tests/runner.js",
+            ),
+            ("spec/*_spec.rb", "spec.rb spec/a_spec spec/a_spec.so", "spec/a_spec.rb spec/helper.rb"),
+            ("*.py", "", "a.js a/b.js a.py"),
+            ("Makefile", "", "Makefile.inc make"),
+        ] {
+            let parsed = ProtectPattern::parse(pattern).expect("a pattern");
+            for shadow in shadows.split_whitespace() {
+                assert!(parsed.is_shadow(shadow), "{pattern}: {shadow}");
+            }
+            for other in others.split_whitespace() {
+                assert!(!parsed.is_shadow(other), "{pattern}: {other}");
+            }
+        }
+    }
+
+    #[test]
     fn a_pattern_may_begin_above_the_project() {
         for (text, up, glob) in [
             ("tests/**", 0, "tests/**"),

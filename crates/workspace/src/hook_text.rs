@@ -76,6 +76,7 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for words in commands(text) {
         let words: Vec<&str> = words.collect();
+        found.extend(perl_modules(&words));
         let python =
             words.iter().position(|word| PYTHONS.contains(&word.rsplit('/').next().unwrap_or_default()));
         let Some(words) = python.map(|at| &words[at..]) else { continue };
@@ -90,6 +91,29 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// The files of modules that `perl -Ilib -MName` loads.
+fn perl_modules(words: &[&str]) -> Vec<String> {
+    let is_perl = |word: &&str| word.rsplit('/').next().is_some_and(|name| name.starts_with("perl"));
+    if !words.iter().any(is_perl) {
+        return Vec::new();
+    }
+    let after = |option: &str| {
+        let joined =
+            words.iter().filter_map(|word| word.strip_prefix(option)).filter(|rest| !rest.is_empty());
+        let apart = words.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1]);
+        joined.chain(apart).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let modules = [after("-M"), after("-m")].concat();
+    let files = modules.iter().map(|module| module.split('=').next().unwrap_or_default());
+    let files: Vec<String> =
+        files.map(|module| format!("{}.pm", module.trim_start_matches('-').replace("::", "/"))).collect();
+    let directories = after("-I").into_iter().chain(["lib".to_owned()]);
+    let below = directories.flat_map(|directory| {
+        files.iter().map(move |file| plain(&format!("{directory}/{file}"))).collect::<Vec<_>>()
+    });
+    below.chain(files.clone()).collect()
 }
 
 /// The files that a text has a shell or an interpreter read, whatever their names are.
@@ -229,7 +253,8 @@ pub(crate) fn plain(path: &str) -> String {
 
 /// The words of each command in a text, as far as they can be told apart without knowing its language.
 fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
-    let lines = text.lines().filter(|line| !line.trim_start().starts_with(['#', '/']));
+    let is_comment = |line: &&str| ["#", "//", "/*"].iter().any(|sign| line.trim_start().starts_with(sign));
+    let lines = text.lines().filter(move |line| !is_comment(line));
     let parts = lines.flat_map(|line| line.split([';', '&', '|', '(', ')', '{', '}', '`', '[', ']']));
     parts.map(|part| {
         let words = part.split(|c: char| c.is_whitespace() || "'\",".contains(c));
@@ -240,6 +265,16 @@ fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
 #[cfg(test)]
 mod tests {
     use super::{is_runner_file, mentioned, module_files, runner_files, settings_places, sourced_files};
+
+    #[test]
+    fn modules_of_perl_are_found() {
+        let files =
+            module_files("perl -Ilib -MCheck::All -e 1\n/usr/bin/perl -I t/lib -MM12=x -c y\necho -MNot\n");
+        for file in ["lib/Check/All.pm", "Check/All.pm", "t/lib/M12.pm"] {
+            assert!(files.iter().any(|found| found == file), "{file}: {files:?}");
+        }
+        assert!(!files.iter().any(|found| found.contains("Not")), "{files:?}");
+    }
 
     #[test]
     fn sourced_files_are_found_behind_variables_and_substitutions() {

@@ -45,6 +45,17 @@ pub enum LandingRefusal {
     Elsewhere { branch: String },
 }
 
+/// Files that are named; the rest is counted.
+const NAMED_FILES: usize = 20;
+
+fn listed(files: &[String]) -> String {
+    let named = files.iter().take(NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(NAMED_FILES) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
 impl fmt::Display for LandingRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -53,19 +64,19 @@ impl fmt::Display for LandingRefusal {
             Self::Moved => write!(f, "your branch has moved since the run began"),
             Self::Diverged => write!(f, "they do not continue your branch as it is"),
             Self::SelfActing(files) => {
-                write!(f, "{SELF_ACTING}: {}", files.join(", "))
+                write!(f, "{SELF_ACTING}: {}", listed(files))
             }
             Self::AndSelfActing { why, files } => write!(
                 f,
                 "{why}; before you merge them, look at files that programs on your machine would act on by themselves: {}",
-                files.join(", ")
+                listed(files)
             ),
-            Self::Protected(files) => write!(f, "{PROTECTED}: {}", files.join(", ")),
+            Self::Protected(files) => write!(f, "{PROTECTED}: {}", listed(files)),
             Self::Gitlinks(paths) => {
                 write!(
                     f,
                     "they contain repositories of their own, whose files are not committed: {}",
-                    paths.join(", ")
+                    listed(paths)
                 )
             }
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),

@@ -102,9 +102,8 @@ impl LandingAttempt<'_> {
             let by_content = match path.rsplit('/').next() {
                 Some(".gitattributes") => self.changes_a_driver(path).await?,
                 Some(".gitignore") => self.ignores_less(path).await?,
-                // Rustup's programs then are those of a directory.
                 Some("rust-toolchain" | "rust-toolchain.toml") => {
-                    self.run(CONTENT, &[path]).await?.stdout.contains("path")
+                    mode == LINK || names_a_directory(&self.run(CONTENT, &[path]).await?.stdout)
                 }
                 _ => false,
             };
@@ -314,6 +313,13 @@ impl<'a> SearchPath<'a> {
             || self.inside.iter().any(is_on_path)
                 && self.outside.iter().any(|entry| entry.join(name).exists())
     }
+}
+
+/// Whether a file for rustup may name a directory, whose programs would then be run: no name of a toolchain has a slash, and a key can be
+/// written with escapes.
+fn names_a_directory(text: &str) -> bool {
+    let values = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    values.into_iter().any(|line| line.contains(['/', '\\']) || line.contains("path"))
 }
 
 #[cfg(test)]

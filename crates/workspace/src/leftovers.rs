@@ -3,6 +3,7 @@
 use autonoe_core::fault::Fault;
 
 use crate::hub::Hub;
+use crate::tree_state::tree_state;
 use crate::workspace::Workspace;
 
 /// Commits all changes in the working tree `$1` that can be committed and that the file `$3` does not exclude, with the message `$2`. Prints the number of changes, then those that are
@@ -42,6 +43,10 @@ impl Hub {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
         }
+        let state = tree_state(workspace);
+        if workspace.is_saved(state.as_ref()) {
+            return Ok(Leftovers::default());
+        }
         // A room for nothing else: git runs the filters that the agent has configured.
         let read = self.layout.readable().into_iter().chain([workspace.exclude_file()]);
         let room = self.room(read, [workspace.tree()])?;
@@ -56,6 +61,10 @@ impl Hub {
         }
         let mut lines = saved.stdout.lines();
         let number = lines.next().and_then(|line| line.trim().parse().ok()).unwrap_or_default();
-        Ok(Leftovers { saved: number, left: lines.map(str::to_owned).collect() })
+        let left: Vec<String> = lines.map(str::to_owned).collect();
+        // As it was before git looked; what has changed since is looked at next time. What is left is named each time.
+        let recorded = workspace.record_saved(state.filter(|_| left.is_empty()));
+        recorded.map_err(|error| self.unwritable(&error))?;
+        Ok(Leftovers { saved: number, left })
     }
 }

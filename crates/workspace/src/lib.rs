@@ -35,6 +35,7 @@ mod project_revision;
 mod self_acting;
 mod site;
 mod tree_links;
+mod tree_state;
 mod unfinished_landing;
 mod unlanded;
 mod user_files;

@@ -546,7 +546,8 @@ fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
     let mut found = Vec::new();
     for line in text.lines() {
         let runs_all = line.contains("for ") || line.contains("run-parts");
-        let words = tree.words(line).filter(|word| word.contains('/'));
+        let is_directory = |word: &str| runs_all && tree.top.join(word).is_dir();
+        let words = tree.words(line).filter(|word| word.contains('/') || is_directory(word));
         let words = words.map(|word| match word.split_once('*') {
             Some((before, _)) if runs_all => before.to_owned(),
             _ => word,

@@ -10,16 +10,22 @@ use autonoe_sandbox::Repository;
 /// object directory with all of its objects, since it may borrow some from places that are not in the room.
 const FACTS: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-git rev-parse --git-dir > /dev/null || exit 4
-git rev-parse --verify --quiet HEAD > /dev/null && { git rev-parse --verify 'HEAD^{tree}' > /dev/null || exit 5; }
-git rev-parse --show-object-format
+if facts=$(git rev-parse --show-object-format 'HEAD^{commit}' 'HEAD^{tree}' 2> /dev/null); then
+    format=${facts%%
+*} head=${facts#*
+}
+else
+    git rev-parse --git-dir > /dev/null || exit 4
+    git rev-parse --verify --quiet HEAD > /dev/null && { git rev-parse --verify 'HEAD^{tree}' > /dev/null || exit 5; }
+    format=$(git rev-parse --show-object-format) head='-
+-'
+fi
+echo "$format"
 git symbolic-ref --quiet HEAD || echo -
-git rev-parse --verify --quiet 'HEAD^{commit}' || echo -
-git rev-parse --verify --quiet 'HEAD^{tree}' || echo -
+echo "$head"
 git config --type=bool --default false core.sparseCheckout
 git ls-files --stage | grep -c '^160000'
-git rev-parse --verify --quiet HEAD > /dev/null &&
-    git for-each-ref --count=10000 --merged HEAD --format='%(objectname) %(refname)' refs/tags
+[ "${head%%-*}" ] && git for-each-ref --count=10000 --merged HEAD --format='%(objectname) %(refname)' refs/tags
 exit 0"#;
 
 /// Lists uncommitted files, separated by NUL bytes.

@@ -2,7 +2,10 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 61] = [
+const DIRECTORIES: [&str; 64] = [
+    ".joyride",
+    ".lefthook-local",
+    ".obsidian",
     ".venv",
     "_darcs",
     ".aider",
@@ -68,7 +71,10 @@ const DIRECTORIES: [&str; 61] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 79] = [
+const FILES: [&str; 82] = [
+    ".lite_project.lua",
+    ".rusty-hook.toml",
+    "hk.local.pkl",
     ".fslckout",
     ".neoconf.json",
     ".octaverc",
@@ -153,7 +159,7 @@ const FILES: [&str; 79] = [
 /// Beginnings of the names of such files, and of those that are settings.
 const BEGINNINGS: [&str; 2] = [".huskyrc", ".envrc."];
 const BEGINNINGS_OF_SETTINGS: [&str; 4] = ["lefthook", ".lefthook", "mise.", ".mise."];
-const SETTINGS: [&str; 4] = [".toml", ".yml", ".yaml", ".json"];
+const SETTINGS: [&str; 5] = [".toml", ".yml", ".yaml", ".json", ".jsonc"];
 
 const ENDS: [&str; 2] = [".code-workspace", ".sublime-project"];
 

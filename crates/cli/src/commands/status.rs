@@ -211,7 +211,7 @@ fn as_text(facts: &StatusFacts) -> String {
             }
             if let Some((head, ids)) = &facts.older {
                 text.push_str(&format!(
-                    "Verified on an earlier commit than your last one, {}: {}; the next `autonoe run` checks it again\n",
+                    "Verified on another commit than your last one, {}: {}; the next `autonoe run` checks it again\n",
                     short(head),
                     one_line(&ids.join(", "))
                 ));

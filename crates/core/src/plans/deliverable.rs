@@ -326,10 +326,12 @@ impl Plan for DeliverablePlan {
         let Some(examiner) = &self.examiner else {
             return Ok(());
         };
-        self.recheck_failed = !examiner.confirm().await?.is_clean();
+        let confirmed = examiner.confirm().await;
+        // Whatever the confirmation ended with, it may have changed the status.
         if let Some(status) = self.status.load().await? {
             self.update(&status);
         }
+        self.recheck_failed = !confirmed?.is_clean();
         Ok(())
     }
 

@@ -49,6 +49,16 @@ async fn what_would_be_loaded_in_place_of_the_tests_is_removed() {
     fixture.commit(&[("calc.sh", "echo 4\n"), ("tests.py", WEAK)]);
     examiner.assert_claim("A", Assurance::Failed, &["tests.py"]).await;
 
+    // As Python takes the package `add` for `add.py`.
+    let spec =
+        TESTED.replace("sh tests/add.sh", "[ -f tests/add/run ] && sh tests/add/run || sh tests/add.sh");
+    let spec = spec.replace("tests/**", "tests/add.sh");
+    let fixture = VerifyFixture::with_files(&spec, &[("tests/add.sh", TEST)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("tests/add/run", WEAK)]);
+    examiner.assert_claim("A", Assurance::Failed, &["tests/add/run"]).await;
+    let spec = TESTED.replace("sh tests/add.sh", "[ -f tests.py ] && sh tests.py || sh tests/add.sh");
+
     // The user's own is as good as the tests.
     let fixture = VerifyFixture::with_files(&spec, &[("tests/add.sh", TEST), ("tests.py", TEST)]);
     let examiner = fixture.prepared().await;

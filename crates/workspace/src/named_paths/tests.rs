@@ -178,6 +178,30 @@ fn what_a_link_elsewhere_or_a_variable_names_is_named() {
 }
 
 #[test]
+fn what_the_users_variables_name_is_held_back() {
+    let (_directory, top) = repository(
+        "",
+        &[("cfg/less", ""), ("lib/a.py", ""), (".envrc", "run-parts tools\n"), ("tools/env", "")],
+    );
+    let at = |path: &str| top.join(path).display().to_string();
+    let variables = [
+        ("LESSKEYIN", at("cfg/less")),
+        ("PYTHONPATH", at("lib")),
+        ("ANYTHING", format!("x:{}", at("cfg/other"))),
+        ("DATA", at("data")),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
+    let users = UsersMachine { variables, ..UsersMachine::default() };
+    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+    for path in ["cfg/less", "lib/sitecustomize.py", "lib/a.py", "tools/env", "tools/new"] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["data/x.csv", "lib/notes.txt", "src/main.rs"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+}
+
+#[test]
 fn what_other_settings_say_about_programs_is_followed() {
     let lefthook = "pre-commit: {commands: {b: {root: \"lh/\", run: ./01.sh}}, scripts: {\"02.sh\": {runner: bash}}}\n\
                     source_dir: lhs\nextends: [lh/05.yml]\nrc: ./lh/06.rc\n";

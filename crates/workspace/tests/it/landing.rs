@@ -49,6 +49,22 @@ async fn the_users_branch_is_fast_forwarded_and_the_files_updated() {
 }
 
 #[tokio::test]
+async fn a_directory_in_place_of_a_file_lands() {
+    let fixture = HubFixture::new().await;
+    std::os::unix::fs::symlink("a.txt", fixture.path("link")).unwrap();
+    fixture.git(&["add", "link"]);
+    fixture.git(&["commit", "-q", "-m", "a link"]);
+    let (workspace, revision) = fixture.workspace().await;
+    for name in ["a.txt", "link"] {
+        fixture.git_in(&workspace.tree(), &["rm", "-q", name]);
+    }
+    fixture.work(&workspace, &[("a.txt/inside", "new\n"), ("link/inside", "new\n")]);
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    assert_eq!(fixture.read("a.txt/inside") + &fixture.read("link/inside"), "new\nnew\n");
+}
+
+#[tokio::test]
 async fn several_landings_follow_each_other() {
     let fixture = HubFixture::new().await;
     let (workspace, mut revision) = fixture.workspace().await;
