@@ -49,7 +49,7 @@ impl BenchProject {
             .map(|number| {
                 let criteria = ["It works visibly.", "It reports invalid input."];
                 json!({ "id": id(number), "description": format!("Feature {number} of the benchmark"),
-                        "acceptanceCriteria": criteria, "passed": false, "blocked": false })
+                        "acceptanceCriteria": criteria, "passed": false, "blocked": false, "depends": [] })
             })
             .collect();
         let status =
