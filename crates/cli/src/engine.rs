@@ -390,6 +390,7 @@ impl Screen {
                 clock: Arc::clone(&clock),
                 on_event: Box::new(move |event: &RunEvent| sinks.emit(&span, event)),
                 merged: Mutex::default(),
+                waiting: Mutex::default(),
             })
         });
         let mut worker_backends: Vec<Vec<BuiltBackend>> = Vec::new();

@@ -18,6 +18,7 @@ use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
 use crate::leftovers::Leftovers;
+use crate::merge_queue::MergeQueue;
 use crate::own_edits::OwnEditedFile;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
@@ -231,7 +232,14 @@ impl WorkspaceSite {
 
     /// Workers that build several deliverables at the same time, each in the workspace of its name.
     pub fn workers(&self, names: &[String]) -> Vec<WorkerSite> {
-        WorkerSite::all(&self.hub, &self.workspace, &self.from, &self.checked, names)
+        let queue = MergeQueue {
+            hub: self.hub.clone(),
+            run: self.workspace.clone(),
+            from: self.from.clone(),
+            checked: self.checked.clone(),
+            turn: Default::default(),
+        };
+        WorkerSite::all(&Arc::new(queue), names)
     }
 
     /// Makes the run's own workspace ready for a session, if workers have finished something since.

@@ -1,7 +1,10 @@
 //! The examiner of a worker: a claim is merged with all that is finished, and the checks look at the result.
+//!
+//! Claims that wait for their turn together are merged and checked together, since the checks of everything that has passed run each time. If
+//! that fails, each is merged and checked by itself, so that none is refused for another one's fault.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use autonoe_core::check::{Assurance, Finding};
@@ -14,6 +17,7 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ChangeError;
 use autonoe_verify::EventListener;
 use autonoe_workspace::{MERGED_BRANCH, MergeAttempt, MergeTurn, WorkerSite};
+use tokio::sync::oneshot;
 
 /// Files of a conflict that are named.
 const NAMED_FILES: usize = 20;
@@ -26,6 +30,28 @@ pub struct MergedWork {
     pub on_event: EventListener,
     /// Deliverables that were merged, whether their status says so already or not.
     pub merged: Mutex<BTreeSet<String>>,
+    /// Claims that wait for a turn.
+    pub waiting: Mutex<Vec<Claim>>,
+}
+
+/// A claim that waits for its turn. Dropped without an answer, it is made again.
+pub struct Claim {
+    deliverable: Deliverable,
+    site: WorkerSite,
+    answer: oneshot::Sender<Result<Examination, Fault>>,
+}
+
+impl Claim {
+    /// Merges its commits in a turn.
+    async fn merge(&self, turn: &mut MergeTurn<'_>) -> Result<MergeAttempt, Fault> {
+        let message = format!("Merge {}: {}", self.deliverable.id, self.deliverable.description);
+        turn.add(&self.site, &message).await
+    }
+
+    fn answer(self, answer: Result<Examination, Fault>) {
+        // Its session may have ended meanwhile.
+        let _ = self.answer.send(answer);
+    }
 }
 
 /// The examiner of one worker.
@@ -34,59 +60,83 @@ pub struct MergedExaminer {
     pub site: WorkerSite,
 }
 
-impl MergedExaminer {
-    /// The checks of what was finished before that fail on the merged files, and did not before.
-    async fn broken(&self, turn: &MergeTurn<'_>, claimed: &str) -> Result<Vec<FailedRecheck>, Fault> {
-        let finished = self.shared.finished(claimed).await?;
-        if finished.is_empty() || turn.is_unchanged() {
-            return Ok(Vec::new());
+impl MergedWork {
+    /// Examines all claims that wait. The turn is ours.
+    async fn examine_waiting(&self, turn: &mut MergeTurn<'_>) {
+        let mut claims = std::mem::take(&mut *self.waiting());
+        // The session of a claim may have ended while it waited.
+        claims.retain(|claim| !claim.answer.is_closed());
+        let claims = if claims.len() > 1 { self.examine_together(turn, claims).await } else { claims };
+        for claim in claims {
+            let examined = self.examine_alone(turn, &claim).await;
+            claim.answer(examined);
         }
-        let examiner = &self.shared.examiner;
-        let first = examiner.recheck(&finished).await?;
-        let again = examiner.recheck(&ids(&first)).await?;
-        for flaky in first.iter().filter(|failed| again.iter().all(|other| other.id != failed.id)) {
-            self.shared.notice(format!(
-                "A check of {} failed and then passed on the same files, so it is flaky; {claimed} is not blamed for it.",
-                flaky.id
-            ));
-        }
-        if again.is_empty() {
-            return Ok(again);
-        }
-        turn.show_before()?;
-        let before = examiner.recheck(&ids(&again)).await;
-        turn.show_merged()?;
-        let before = before?;
-        for old in &before {
-            self.shared.notice(format!("A check of {} failed before {claimed} was merged, too.", old.id));
-        }
-        Ok(again.into_iter().filter(|failed| before.iter().all(|old| old.id != failed.id)).collect())
     }
 
-    async fn examine_merged(
+    /// Returns the claims that have to be examined by themselves: all of them, unless all checks pass on the result, and those that conflict
+    /// with others.
+    async fn examine_together(&self, turn: &mut MergeTurn<'_>, claims: Vec<Claim>) -> Vec<Claim> {
+        let (mut merged, mut left) = (Vec::new(), Vec::new());
+        for claim in claims {
+            match claim.merge(turn).await {
+                Ok(MergeAttempt::Merged) => merged.push(claim),
+                _ => left.push(claim),
+            }
+        }
+        match self.check_together(turn, &merged).await {
+            Ok(Some(examinations)) => {
+                for (claim, examination) in merged.into_iter().zip(examinations) {
+                    claim.answer(Ok(examination));
+                }
+                left
+            }
+            Ok(None) | Err(_) => {
+                // A fault is met again.
+                let _ = turn.reject();
+                merged.into_iter().chain(left).collect()
+            }
+        }
+    }
+
+    /// `None` if a check fails.
+    async fn check_together(
         &self,
-        turn: MergeTurn<'_>,
-        deliverable: &Deliverable,
-    ) -> Result<Examination, Fault> {
-        let examined = match self.shared.examiner.examine(deliverable).await {
-            Ok(examination) if examination.finding.assurance != Assurance::Failed => {
-                self.broken(&turn, &deliverable.id).await.map(|broken| (examination, broken))
+        turn: &mut MergeTurn<'_>,
+        merged: &[Claim],
+    ) -> Result<Option<Vec<Examination>>, Fault> {
+        let mut examinations = Vec::new();
+        for claim in merged {
+            let examination = self.examiner.examine(&claim.deliverable).await?;
+            if examination.finding.assurance == Assurance::Failed {
+                return Ok(None);
             }
-            other => {
-                turn.reject()?;
-                return other;
-            }
-        };
-        match examined {
-            Ok((examination, broken)) if broken.is_empty() => {
-                // Before its status says so, since the next claim may come first.
-                self.shared.lock().insert(deliverable.id.clone());
-                turn.accept()?;
+            examinations.push(examination);
+        }
+        let claimed: Vec<&str> = merged.iter().map(|claim| claim.deliverable.id.as_str()).collect();
+        if !self.examiner.recheck(&self.finished(&claimed).await?).await?.is_empty() {
+            return Ok(None);
+        }
+        self.accept(turn, &claimed)?;
+        Ok(Some(examinations))
+    }
+
+    async fn examine_alone(&self, turn: &mut MergeTurn<'_>, claim: &Claim) -> Result<Examination, Fault> {
+        match claim.merge(turn).await? {
+            MergeAttempt::Merged => {}
+            MergeAttempt::Conflict(files) => return Ok(self.refused(&conflict_message(&files))),
+            MergeAttempt::Unusable(why) => return Ok(self.refused(&why)),
+        }
+        let id = claim.deliverable.id.as_str();
+        let checked = self.check_alone(turn, &claim.deliverable).await;
+        match checked {
+            Ok((examination, broken)) if broken.is_empty() && !has_failed(&examination) => {
+                self.accept(turn, &[id])?;
                 Ok(examination)
             }
-            Ok((_, broken)) => {
+            Ok((examination, broken)) => {
                 turn.reject()?;
-                Ok(self.shared.refused(&broken_message(&broken)))
+                turn.offer_to(&claim.site);
+                Ok(if broken.is_empty() { examination } else { self.refused(&broken_message(&broken)) })
             }
             Err(fault) => {
                 turn.reject()?;
@@ -94,24 +144,70 @@ impl MergedExaminer {
             }
         }
     }
-}
 
-impl MergedWork {
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeSet<String>> {
-        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    async fn check_alone(
+        &self,
+        turn: &MergeTurn<'_>,
+        deliverable: &Deliverable,
+    ) -> Result<(Examination, Vec<FailedRecheck>), Fault> {
+        let examination = self.examiner.examine(deliverable).await?;
+        if has_failed(&examination) || turn.is_unchanged() {
+            return Ok((examination, Vec::new()));
+        }
+        let broken = self.broken(turn, &deliverable.id).await?;
+        Ok((examination, broken))
     }
 
-    /// What is finished, but for the one that is claimed.
-    async fn finished(&self, claimed: &str) -> Result<Vec<String>, Fault> {
+    /// The checks of what was finished before that fail on the merged files, and did not before.
+    async fn broken(&self, turn: &MergeTurn<'_>, claimed: &str) -> Result<Vec<FailedRecheck>, Fault> {
+        let examiner = &self.examiner;
+        let first = examiner.recheck(&self.finished(&[claimed]).await?).await?;
+        let again = examiner.recheck(&ids(&first)).await?;
+        for flaky in first.iter().filter(|failed| again.iter().all(|other| other.id != failed.id)) {
+            self.notice(format!(
+                "A check of {} failed and then passed on the same files, so it is flaky; {claimed} is not blamed for it.",
+                flaky.id
+            ));
+        }
+        if again.is_empty() {
+            return Ok(again);
+        }
+        turn.show_finished()?;
+        let before = examiner.recheck(&ids(&again)).await;
+        turn.show_merged()?;
+        let before = before?;
+        for old in &before {
+            self.notice(format!("A check of {} failed before {claimed} was merged, too.", old.id));
+        }
+        Ok(again.into_iter().filter(|failed| before.iter().all(|old| old.id != failed.id)).collect())
+    }
+
+    fn accept(&self, turn: &mut MergeTurn<'_>, claimed: &[&str]) -> Result<(), Fault> {
+        turn.accept()?;
+        // Before their status says so, since the next claim may come first.
+        self.merged().extend(claimed.iter().map(|id| (*id).to_owned()));
+        Ok(())
+    }
+
+    /// What is finished, but for what is claimed now.
+    async fn finished(&self, claimed: &[&str]) -> Result<Vec<String>, Fault> {
         let status = self.status.load().await?;
         let active = || status.iter().flat_map(|status| status.active());
-        let mut finished = self.lock().clone();
-        // It may have been set back since.
+        let mut finished = self.merged().clone();
+        // It may have been removed since.
         finished.retain(|id| active().any(|item| item.id == *id));
         let passed = active().filter(|item| item.status == DeliverableStatus::Passed);
         finished.extend(passed.map(|item| item.id.clone()));
-        finished.remove(claimed);
+        finished.retain(|id| !claimed.contains(&id.as_str()));
         Ok(finished.into_iter().collect())
+    }
+
+    fn merged(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Vec<Claim>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn notice(&self, message: String) {
@@ -122,6 +218,10 @@ impl MergedWork {
         let finding = Finding { assurance: Assurance::Failed, ..Finding::unchecked(self.clock.now()) };
         Examination { finding, passed: 0, message: message.to_owned() }
     }
+}
+
+fn has_failed(examination: &Examination) -> bool {
+    examination.finding.assurance == Assurance::Failed
 }
 
 fn ids(failed: &[FailedRecheck]) -> Vec<String> {
@@ -160,11 +260,25 @@ impl Examiner for MergedExaminer {
     }
 
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
-        let message = format!("Merge {}: {}", deliverable.id, deliverable.description);
-        match self.site.merge(&message).await? {
-            MergeAttempt::Merged(turn) => self.examine_merged(turn, deliverable).await,
-            MergeAttempt::Conflict { files } => Ok(self.shared.refused(&conflict_message(&files))),
-            MergeAttempt::Unusable { why } => Ok(self.shared.refused(&why)),
+        loop {
+            let (answer, mut answered) = oneshot::channel();
+            let claim = Claim { deliverable: deliverable.clone(), site: self.site.clone(), answer };
+            self.shared.waiting().push(claim);
+            let mut turn = tokio::select! {
+                biased;
+                answer = &mut answered => match answer {
+                    Ok(answer) => return answer,
+                    // Who had the turn was stopped in the middle of it.
+                    Err(_) => continue,
+                },
+                turn = self.site.queue().turn() => turn?,
+            };
+            if answered.is_empty() {
+                self.shared.examine_waiting(&mut turn).await;
+            }
+            if let Ok(answer) = answered.try_recv() {
+                return answer;
+            }
         }
     }
 

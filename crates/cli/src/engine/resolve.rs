@@ -168,14 +168,18 @@ impl ResolvedRun {
         let verifier = verifier.map(|verifier| resolve_verifier(verifier, &providers)).transpose()?;
         let named = job.roadmap().map(RoadmapJob::backends).unwrap_or_default();
         let is_other = |name: &&str| chain.first().is_none_or(|first| first.backend.name() != *name);
-        let named = named.into_iter().filter(is_other).map(|name| resolve_named(name, &user, &providers));
-        let mut named = named.collect::<Result<Vec<_>, Fault>>()?;
+        let named = named.into_iter().filter(is_other);
+        let named = named.map(|name| (name.to_owned(), resolve_named(name, &user, &providers)));
+        let mut named: Vec<(String, Result<ResolvedBackend, Fault>)> = named.collect();
         let ladder = resolve_ladder(&user, &providers, environment)?;
         let rungs = ladder.iter().filter_map(LadderRung::rung).collect();
         let skipped = ladder.iter().filter_map(LadderRung::why_skipped).collect::<Vec<_>>();
         for resolved in ladder.into_iter().filter_map(|rung| rung.backend.ok()) {
-            if named.iter().all(|other| other.backend != resolved.backend) {
-                named.push(resolved);
+            let is_known = |(_, other): &(String, Result<ResolvedBackend, Fault>)| {
+                other.as_ref().is_ok_and(|other| other.backend == resolved.backend)
+            };
+            if !named.iter().any(is_known) {
+                named.push((resolved.backend.name().to_owned(), Ok(resolved)));
             }
         }
         let passed = environment.passed_variables(&args.env, &user)?;
@@ -301,8 +305,19 @@ impl ResolvedRun {
                 Ok(RunBackend { settings: reader.read(&name)?, name, models, because })
             };
         let verifier = verifier.map(|verifier| backend(&reader, &verifier)).transpose()?;
-        let named_backends =
-            named.iter().map(|named| backend(&reader, named)).collect::<Result<_, Fault>>()?;
+        let (mut named_backends, mut unusable) = (Vec::new(), Vec::new());
+        for (name, resolved) in named {
+            match resolved.and_then(|resolved| backend(&reader, &resolved)) {
+                Ok(backend) => named_backends.push(backend),
+                Err(fault) => unusable.push((name, fault)),
+            }
+        }
+        if let Some(task) = job.roadmap().and_then(|job| job.without_backend(&unusable)) {
+            let first = unusable.iter().position(|(name, _)| task.cli.first() == Some(name));
+            return Err(unusable.swap_remove(first.unwrap_or_default()).1);
+        }
+        // Each of these tasks names another one too.
+        notices.extend(unusable.into_iter().map(|(_, fault)| fault.message));
         let backends = chain.iter().map(|entry| backend(&reader, entry)).collect::<Result<_, Fault>>()?;
         let mut workers = Vec::new();
         for (name, own, policy, mut room_config) in worker_places {

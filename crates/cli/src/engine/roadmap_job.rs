@@ -11,7 +11,7 @@ use autonoe_deliverables::SharedTools;
 use autonoe_harness::alerts::OnCritical;
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_harness::harness_record::HarnessRecord;
-use autonoe_harness::roadmap::Roadmap;
+use autonoe_harness::roadmap::{Roadmap, Task};
 use autonoe_harness::task_plan::RoadmapFile;
 use autonoe_store::{Project, ProjectInstructions};
 use autonoe_verify::written_checks;
@@ -76,6 +76,13 @@ impl RoadmapJob {
         names.sort_unstable();
         names.dedup();
         names
+    }
+
+    /// A task whose backends are all in `unusable`; `None` if there is none.
+    pub fn without_backend<T>(&self, unusable: &[(String, T)]) -> Option<&Task> {
+        let is_unusable = |name: &String| unusable.iter().any(|(unusable, _)| unusable == name);
+        let mut open = self.roadmap.tasks.iter().filter(|task| !task.done && !task.cli.is_empty());
+        open.find(|task| task.cli.iter().all(is_unusable))
     }
 
     /// The files of the harness, and sentences about what was found there. Requires the project lock.

@@ -190,7 +190,9 @@ fn a_killed_roadmap_repeats_no_session() {
 
 #[test]
 fn a_stop_file_ends_the_run_after_its_session() {
-    let project = project(ROADMAP);
+    // The first of its agents is not installed.
+    let roadmap = ROADMAP.replace("List the books\r\n", "List the books\r\n  - cli: gemini, native\r\n");
+    let project = project(&roadmap);
     let stops = builds("list", &[]).replace(
         "echo done",
         "mkdir -p .harness/roadmap && echo stop > .harness/roadmap/stop && sleep 1 && echo done",
@@ -198,7 +200,8 @@ fn a_stop_file_ends_the_run_after_its_session() {
     let run = project.run(&model(&stops), &["harness", "run"]);
     run.assert_ended("interrupted", 130);
     assert_eq!(tasks(&run), ["list"]);
-    assert_eq!(project.read("ROADMAP.md"), ROADMAP.replace("[ ] **list**", "[x] **list**"));
+    assert!(run.stderr.contains("The agent 'gemini' cannot be used"), "{}", run.stderr);
+    assert_eq!(project.read("ROADMAP.md"), roadmap.replace("[ ] **list**", "[x] **list**"));
     assert!(project.read(".harness/roadmap/status.json").contains("\"STOPPED\""));
 }
 
