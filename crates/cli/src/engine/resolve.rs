@@ -224,17 +224,15 @@ impl ResolvedRun {
         policy.temp = room_config::temporary(sandbox.layer(), &place);
         policy.level = policy_level(&config, sandbox.layer(), site.is_some());
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);
-        let mut room_config = room_config::build(
-            &project,
-            environment,
-            &user,
-            &policy,
-            sandbox.clone(),
-            &host.identity,
-            &place,
-        )?;
-        room_config::pass_variables(&mut room_config, passed.clone());
-        policy.mapping = room_config.bounds.mapping();
+        let room_of = |policy: &mut PolicyOptions, place: &WorkPlace| -> Result<RoomConfig, Fault> {
+            let (sandbox, identity) = (sandbox.clone(), &host.identity);
+            let mut room_config =
+                room_config::build(&project, environment, &user, policy, sandbox, identity, place)?;
+            room_config::pass_variables(&mut room_config, passed.clone());
+            policy.mapping = room_config.bounds.mapping();
+            Ok(room_config)
+        };
+        let mut room_config = room_of(&mut policy, &place)?;
         let names = (1..=workers).filter(|_| site.is_some()).map(|number| format!("worker-{number}"));
         let mut worker_places = Vec::new();
         for name in names {
@@ -246,17 +244,7 @@ impl ResolvedRun {
                 guarded: ProtectedFiles::default(),
                 ..policy.clone()
             };
-            let mut room_config = room_config::build(
-                &project,
-                environment,
-                &user,
-                &policy,
-                sandbox.clone(),
-                &host.identity,
-                &own,
-            )?;
-            room_config::pass_variables(&mut room_config, passed.clone());
-            policy.mapping = room_config.bounds.mapping();
+            let room_config = room_of(&mut policy, &own)?;
             worker_places.push((name, own, policy, room_config));
         }
         let warnings = match site {
