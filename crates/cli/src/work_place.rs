@@ -25,21 +25,24 @@ pub struct WorkPlace {
     pub home: PathBuf,
     /// Where rooms have temporary files, if not in memory.
     pub temporary: PathBuf,
+    /// Where tool outputs that are too long for the model are saved.
+    pub outputs: PathBuf,
 }
 
 impl WorkPlace {
     pub fn in_place(project: &Project) -> Self {
         let root = project.root().to_owned();
         let (home, temporary) = (project.state_dir().join("home"), project.temporary_dir());
-        Self { tree: root.clone(), users_tree: root.clone(), root, hub: None, home, temporary }
+        let outputs = project.state_dir().join("outputs");
+        Self { tree: root.clone(), users_tree: root.clone(), root, hub: None, home, temporary, outputs }
     }
 
     /// The workspace of one of several workers. They share nothing that they can write.
     pub fn of_worker(project: &Project, name: &str) -> Self {
         let options = SiteOptions { slot: Some(name.to_owned()), ..SiteOptions::default() };
         let own = project.state_dir().join("workers").join(name);
-        let (home, temporary) = (own.join("home"), own.join("tmp"));
-        Self { home, temporary, ..Self::workspace(project, &options) }
+        let [home, temporary, outputs] = ["home", "tmp", "outputs"].map(|name| own.join(name));
+        Self { home, temporary, outputs, ..Self::workspace(project, &options) }
     }
 
     pub fn workspace(project: &Project, options: &SiteOptions) -> Self {
@@ -55,6 +58,7 @@ impl WorkPlace {
             hub: Some(hub),
             home: project.state_dir().join("home"),
             temporary: project.temporary_dir(),
+            outputs: project.state_dir().join("outputs"),
         }
     }
 

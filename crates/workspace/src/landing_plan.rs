@@ -23,14 +23,21 @@ fn worker(workers: &[WorkerSite], number: usize) -> Option<&WorkerSite> {
 }
 
 async fn prepare_workspace(
-    site: &WorkspaceSite,
+    site: &mut WorkspaceSite,
     workers: &[WorkerSite],
     session: &NextSession,
-) -> Result<(), Fault> {
+) -> Result<Vec<SiteEvent>, Fault> {
     match (worker(workers, session.worker), &session.instruction.deliverable) {
-        (Some(worker), Some(deliverable)) => worker.begin(deliverable).await,
-        _ if workers.is_empty() => Ok(()),
-        _ => site.catch_up().await,
+        (Some(worker), Some(deliverable)) => {
+            let events = site.leave().await?;
+            worker.begin(deliverable).await?;
+            Ok(events)
+        }
+        _ if workers.is_empty() => Ok(Vec::new()),
+        _ => {
+            site.catch_up().await?;
+            Ok(Vec::new())
+        }
     }
 }
 
@@ -39,7 +46,8 @@ impl Plan for LandingPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
         let action = self.inner.next(so_far).await?;
         if let NextAction::Session(session) = &action {
-            prepare_workspace(self.site, self.workers, session).await?;
+            let events = prepare_workspace(self.site, self.workers, session).await?;
+            events.into_iter().for_each(self.on_event);
         }
         // It may have looked at what had passed.
         self.site.lower(self.inner.report().tally())?;

@@ -9,7 +9,7 @@ use crate::claim_fetch::CheckedCommit;
 use crate::hub::{Hub, UNUSABLE};
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
-use crate::worker_site::WorkerSite;
+use crate::worker_site::{MERGED_BRANCH, WorkerSite};
 use crate::workspace::Workspace;
 
 /// The queue of a run.
@@ -71,6 +71,13 @@ impl MergeTurn<'_> {
             Merge::Conflict(files) => {
                 site.offer(&self.finished);
                 Ok(MergeAttempt::Conflict(files))
+            }
+            Merge::Unrelated => {
+                site.offer(&self.finished);
+                Ok(MergeAttempt::Unusable(format!(
+                    "Your commits do not continue those of the project, so they cannot be merged. `git reset --soft {MERGED_BRANCH}` keeps \
+                     your files; commit them again, look at what that changes, and call again."
+                )))
             }
             Merge::Clean(merged) => {
                 hub.show_checks(&merged)?;

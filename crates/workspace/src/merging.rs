@@ -18,6 +18,7 @@ export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUT
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
 git merge-base --is-ancestor "$2" "$3" && { echo "$3"; exit; }
 git merge-base --is-ancestor "$3" "$2" && { echo "$2"; exit; }
+git merge-base "$2" "$3" > /dev/null || exit 13
 merged=$(git merge-tree --write-tree --name-only --no-messages "$2" "$3" 2> /dev/null)
 case $? in
     0) tree=$merged ;;
@@ -34,6 +35,9 @@ commit=$(git -c commit.gpgSign=false commit-tree -p "$2" -p "$3" -m "$4" "$tree"
 git rev-list --objects --no-object-names "$commit" "^$2" "^$3" | git pack-objects -q "$GIT_DIR/objects/pack/pack" > /dev/null || exit
 echo "$commit""#;
 
+/// Exit code of a script that found no common commit.
+const UNRELATED: i32 = 13;
+
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Merge {
@@ -41,6 +45,8 @@ pub(crate) enum Merge {
     Clean(String),
     /// Files that both have changed.
     Conflict(Vec<String>),
+    /// They have no commit in common.
+    Unrelated,
 }
 
 impl Hub {
@@ -84,6 +90,7 @@ impl Hub {
                 Ok(Merge::Clean(commit))
             }
             (CONFLICT, _) => Ok(Merge::Conflict(lines().filter(|line| !line.is_empty()).collect())),
+            (UNRELATED, _) => Ok(Merge::Unrelated),
             _ => Err(self.failed(&merged.reason())),
         }
     }

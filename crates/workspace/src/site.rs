@@ -92,6 +92,8 @@ pub struct WorkspaceSite {
     last_landed: Option<String>,
     /// What is verified was verified on this commit; nothing after it lands.
     checked: CheckedCommit,
+    /// Whether workers have taken over: what the workspace has is known, and only they change the run's branch.
+    is_left: bool,
 }
 
 /// How a run uses its workspace.
@@ -198,6 +200,7 @@ impl WorkspaceSite {
             last_refusal: None,
             last_landed: None,
             checked: CheckedCommit::default(),
+            is_left: false,
         };
         // The process may be killed before the first landing.
         if site.hub.last_landed().is_none() && !site.options.is_throwaway {
@@ -242,12 +245,23 @@ impl WorkspaceSite {
         WorkerSite::all(&Arc::new(queue), names)
     }
 
-    /// Makes the run's own workspace ready for a session, if workers have finished something since.
-    pub async fn catch_up(&self) -> Result<(), Fault> {
+    /// Makes the run's own workspace ready for a session, if workers have finished something since. None of them may be at work.
+    pub async fn catch_up(&mut self) -> Result<(), Fault> {
         if self.hub.is_behind(&self.workspace) {
             self.restore().await?;
         }
+        self.is_left = false;
         self.hub.forget_merged().map_err(|error| self.hub.unwritable(&error))
+    }
+
+    /// From now on only workers change the run's branch. They begin with all that is in its own workspace.
+    pub async fn leave(&mut self) -> Result<Vec<SiteEvent>, Fault> {
+        if self.is_left {
+            return Ok(Vec::new());
+        }
+        let home = self.bring_home(Some("Save uncommitted work")).await?;
+        self.is_left = true;
+        Ok(home.events)
     }
 
     /// Names of the user's uncommitted files, which are not in the workspace.
@@ -262,7 +276,7 @@ impl WorkspaceSite {
 
     /// Brings what the workspace has committed into the hub, where checks find it. What cannot be used is reported when the session ends.
     pub async fn fetch(&self) -> Result<(), Fault> {
-        if self.options.is_throwaway || self.hub.is_behind(&self.workspace) {
+        if self.options.is_throwaway || self.is_left {
             return Ok(());
         }
         match self.hub.fetch_new(&self.workspace).await {
@@ -374,8 +388,7 @@ impl WorkspaceSite {
     /// Fetches what the workspace has committed, after what it has not committed was saved, if there is a message for that. Whatever cannot be
     /// used is named, and does not prevent the rest.
     async fn bring_home(&self, save: Option<&str>) -> Result<Home, Fault> {
-        if self.hub.is_behind(&self.workspace) {
-            // Nothing was done in it since.
+        if self.is_left {
             return Ok(Home { commit: self.hub.last_fetched(&self.workspace), ..Home::default() });
         }
         let mut home = Home::default();

@@ -123,6 +123,14 @@ impl WorkerSite {
         }
     }
 
+    /// Commits what is not committed, where no check will ask for it.
+    pub async fn save_uncommitted(&self, message: &str) -> Result<(), Fault> {
+        match self.queue.hub.save_leftovers(&self.described(), message).await {
+            Err(fault) if fault.code != UNUSABLE => Err(fault),
+            _ => Ok(()),
+        }
+    }
+
     /// Brings what was committed for a claim into the hub.
     pub(crate) async fn fetch(&self) -> Result<String, Fault> {
         let workspace = self.described();

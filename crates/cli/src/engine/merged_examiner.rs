@@ -42,6 +42,20 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// Without checks, what is not committed counts too: nothing else would ask for it.
+    async fn merge_uncommitted(
+        &self,
+        turn: &mut MergeTurn<'_>,
+        examination: &Examination,
+    ) -> Result<(), Fault> {
+        if examination.finding.assurance == Assurance::Claimed && examination.passed == 0 {
+            let message = format!("Save uncommitted work on {}", self.deliverable.id);
+            self.site.save_uncommitted(&message).await?;
+            self.merge(turn).await?;
+        }
+        Ok(())
+    }
+
     /// Merges its commits in a turn.
     async fn merge(&self, turn: &mut MergeTurn<'_>) -> Result<MergeAttempt, Fault> {
         let message = format!("Merge {}: {}", self.deliverable.id, self.deliverable.description);
@@ -116,6 +130,9 @@ impl MergedWork {
         if !self.examiner.recheck(&self.finished(&claimed).await?).await?.is_empty() {
             return Ok(None);
         }
+        for (claim, examination) in merged.iter().zip(&examinations) {
+            claim.merge_uncommitted(turn, examination).await?;
+        }
         self.accept(turn, &claimed)?;
         Ok(Some(examinations))
     }
@@ -130,6 +147,7 @@ impl MergedWork {
         let checked = self.check_alone(turn, &claim.deliverable).await;
         match checked {
             Ok((examination, broken)) if broken.is_empty() && !has_failed(&examination) => {
+                claim.merge_uncommitted(turn, &examination).await?;
                 self.accept(turn, &[id])?;
                 Ok(examination)
             }

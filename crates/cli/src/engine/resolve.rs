@@ -30,7 +30,7 @@ use super::request::RunRequest;
 use super::roadmap_job::RoadmapJob;
 use super::setup::{
     NativeTools, create_outputs_dir, last_conversation, mcp_tool_patterns, native_tools, no_web_search,
-    outputs_dir, policy, secrets,
+    policy, secrets,
 };
 use crate::arguments::CommonArgs;
 use crate::backend_name::BackendName;
@@ -140,7 +140,7 @@ impl ResolvedRun {
         let mut policy = policy(&request, &config, &project, environment, &place)?;
         policy.tools.extend(mcp_tool_patterns(&config, mode, &user));
         policy.readable = room_config::readable(environment, &user);
-        policy.readable.extend(create_outputs_dir(&project));
+        policy.readable.extend(create_outputs_dir(&place));
         // Agents may read what their project says about them, wherever they work.
         policy.readable.push(project.autonoe_dir());
         let RunRequest {
@@ -237,7 +237,10 @@ impl ResolvedRun {
         let mut worker_places = Vec::new();
         for name in names {
             let own = WorkPlace::of_worker(&project, &name);
+            let of_run = |path: &&PathBuf| **path == place.outputs;
+            let readable = policy.readable.iter().filter(|path| !of_run(path)).cloned();
             let mut policy = PolicyOptions {
+                readable: readable.chain(create_outputs_dir(&own)).collect(),
                 hook_files: policy.hook_files.iter().map(|file| own.moved(&place, file)).collect(),
                 root: own.root.clone(),
                 temp: room_config::temporary(sandbox.layer(), &own),
@@ -278,7 +281,7 @@ impl ResolvedRun {
                 providers,
                 tuning: Tuning { prices: Some(Arc::clone(&prices)), ..Tuning::default() },
                 room_config: room_config.clone(),
-                outputs: outputs_dir(&project),
+                outputs: place.outputs.clone(),
                 tools: tool_options,
                 mcp_servers: servers,
                 file_rules: Arc::new(move |phase| path_rules_for(phase, &rules)),
@@ -314,6 +317,7 @@ impl ResolvedRun {
             let rules = Arc::clone(&policy);
             reader.native.root = own.root.clone();
             reader.native.room_config = room_config;
+            reader.native.outputs.clone_from(&own.outputs);
             reader.native.file_rules = Arc::new(move |phase| path_rules_for(phase, &rules));
             reader.calls = socket.clone();
             let backends = chain.iter().map(|entry| backend(&reader, entry)).collect::<Result<_, Fault>>()?;

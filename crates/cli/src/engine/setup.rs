@@ -134,14 +134,8 @@ pub fn last_conversation(project: &Project) -> Result<Option<serde_json::Value>,
 }
 
 /// Creates the outputs directory, since only an existing directory can be made readable. `None` if that fails.
-pub fn create_outputs_dir(project: &Project) -> Option<PathBuf> {
-    let directory = outputs_dir(project);
-    Outputs::new(&directory).prepare().ok().map(|()| directory)
-}
-
-/// Where tool outputs that are too long for the model are saved.
-pub fn outputs_dir(project: &Project) -> PathBuf {
-    project.state_dir().join("outputs")
+pub fn create_outputs_dir(place: &WorkPlace) -> Option<PathBuf> {
+    Outputs::new(&place.outputs).prepare().ok().map(|()| place.outputs.clone())
 }
 
 pub fn policy(

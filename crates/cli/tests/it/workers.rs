@@ -205,6 +205,20 @@ fn a_killed_run_keeps_what_was_merged_and_takes_up_what_was_not() {
 }
 
 #[test]
+fn what_has_no_check_lands_as_it_is_left() {
+    let project = project(&[("A", "test -f A.txt"), ("B", "test -f B.txt"), ("C", "test -f C.txt")]);
+    project.write(".autonoe/checks.json", r#"{ "checks": [] }"#);
+    let uncommitted = builds("B", "echo B > B.txt", "");
+    let model = model(&[builds("A", &commits("A"), ""), uncommitted, builds("C", "true", "")].concat());
+    let run = RunOutput::from(project.command(&model, &["run", "--agents", "3"]).output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    for id in ["A", "B"] {
+        assert_eq!(project.read(&format!("{id}.txt")), format!("{id}\n"), "{}", run.stderr);
+    }
+    assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main", "nothing is left apart");
+}
+
+#[test]
 fn wrong_numbers_of_agents_are_refused() {
     let project = project(&[("A", "test -f A.txt")]);
     for (args, words) in [

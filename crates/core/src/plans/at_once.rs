@@ -4,13 +4,19 @@ use crate::deliverable::{Deliverable, DeliverableStatus};
 use crate::status::ProjectStatus;
 
 /// The deliverables that can be begun while those in `at_work` are built, in the order of the list. What was not said to be independent is
-/// built alone, after everything before it.
-pub fn startable<'a>(status: &'a ProjectStatus, at_work: &[&str]) -> Vec<&'a Deliverable> {
-    let open: Vec<&Deliverable> =
+/// built alone, after everything before it. Those that `counts` does not let through are neither begun nor waited for, but by what depends on
+/// them.
+pub fn startable<'a>(
+    status: &'a ProjectStatus,
+    at_work: &[&str],
+    counts: impl Fn(&Deliverable) -> bool,
+) -> Vec<&'a Deliverable> {
+    let pending: Vec<&Deliverable> =
         status.active().filter(|item| item.status == DeliverableStatus::Pending).collect();
+    let open: Vec<&Deliverable> = pending.iter().copied().filter(|item| counts(item)).collect();
     let working: Vec<&Deliverable> = at_work.iter().filter_map(|id| status.find(id)).collect();
     let is_ready = |item: &Deliverable| match &item.order.depends {
-        Some(depends) => !open.iter().any(|other| depends.contains(&other.id)),
+        Some(depends) => !pending.iter().any(|other| depends.contains(&other.id)),
         None => true,
     };
     let is_free = |item: &Deliverable| working.iter().all(|other| can_be_built_together(item, other));
@@ -27,7 +33,7 @@ pub fn startable<'a>(status: &'a ProjectStatus, at_work: &[&str]) -> Vec<&'a Del
         }
     }
     // Those that wait for each other would wait for ever.
-    if startable.is_empty() && at_work.is_empty() {
+    if startable.is_empty() && at_work.is_empty() && open.len() == pending.len() {
         startable.extend(open.first());
     }
     startable
@@ -81,7 +87,7 @@ mod tests {
     }
 
     fn ids(status: &ProjectStatus, at_work: &[&str]) -> String {
-        startable(status, at_work).iter().map(|item| item.id.as_str()).collect::<Vec<_>>().join(" ")
+        startable(status, at_work, |_| true).iter().map(|item| item.id.as_str()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::nothing_created::nothing_created;
-use super::workers::{Workers, assignment};
+use super::workers::{MAX_SESSIONS, Workers, assignment};
 use crate::agent::Instruction;
 use crate::check::Assurance;
 use crate::deliverable::{Deliverable, DeliverableStatus};
@@ -214,7 +214,8 @@ impl DeliverablePlan {
         if let Some(id) = deliverable.as_ref().filter(|_| worker > 0) {
             instruction = instruction.with_paragraph(&assignment(id));
         }
-        let instruction = Instruction { deliverable, ..instruction };
+        let step = deliverable.clone().filter(|_| worker > 0);
+        let instruction = Instruction { deliverable, step, ..instruction };
         Ok(NextAction::Session(NextSession { worker, ..instruction.into() }))
     }
 
@@ -261,10 +262,17 @@ impl DeliverablePlan {
                 }
                 let status = self.status.load().await?.unwrap_or(status);
                 let open = status.active().find(|item| item.status == DeliverableStatus::Pending);
-                let alone = (0, open.map(|item| item.id.clone()));
+                let open = open.map(|item| item.id.clone());
                 let assigned = self.workers.as_mut().and_then(|workers| workers.assign(&status, &[]));
-                let (worker, id) = assigned.map_or(alone, |(worker, id)| (worker, Some(id)));
-                return self.coding_session(&status, worker, id).await;
+                return match assigned {
+                    Some((worker, id)) => self.coding_session(&status, worker, Some(id)).await,
+                    // Nobody gets on with what is left.
+                    None if self.workers.is_some() && open.is_some() => {
+                        let idle_sessions = MAX_SESSIONS;
+                        Ok(NextAction::Done(RunOutcome::Stuck { idle_sessions, tried: Vec::new() }))
+                    }
+                    None => self.coding_session(&status, 0, open).await,
+                };
             }
         };
         if let Some(examiner) = &self.examiner

@@ -10,6 +10,9 @@ use crate::status::ProjectStatus;
 /// Sessions that a deliverable gets before all others come first.
 const PATIENCE: u32 = 3;
 
+/// Sessions that a deliverable gets at most, so that a run ends whose agents do not get on.
+pub(super) const MAX_SESSIONS: u32 = 10;
+
 /// The workers of a run, counted from 1: the workspace 0 is that of the run itself, in which nothing else is at work.
 #[derive(Debug)]
 pub struct Workers {
@@ -33,10 +36,11 @@ impl Workers {
     ) -> Option<(usize, String)> {
         let at_work: Vec<&str> =
             running.iter().filter_map(|session| session.deliverable.as_deref()).collect();
-        let mut startable = startable(status, &at_work);
-        startable
-            .sort_by_key(|item| self.sessions.get(&item.id).is_some_and(|sessions| *sessions >= PATIENCE));
-        let id = startable.first()?.id.clone();
+        let had = |item: &Deliverable| self.sessions.get(&item.id).copied().unwrap_or_default();
+        // What does not get on must not hold up what comes after it.
+        let first = startable(status, &at_work, |item| had(item) < PATIENCE);
+        let then = startable(status, &at_work, |item| had(item) < MAX_SESSIONS);
+        let id = first.first().or(then.first())?.id.clone();
         let is_free = |worker: &usize| running.iter().all(|session| session.worker != *worker);
         let free: Vec<usize> = (1..=self.held.len()).filter(is_free).collect();
         let holds = |worker: &&usize| self.held[**worker - 1].as_ref() == Some(&id);
@@ -55,7 +59,7 @@ impl Workers {
 pub(super) fn assignment(id: &str) -> String {
     format!(
         "## Your deliverable\n\nYours is **{id}**. Other agents build other deliverables at the same time, each in a copy of the project of its \
-         own. So choose no other one, and do not change the status of another one; what is broken elsewhere goes into the note. \
+         own. That replaces what is said above about choosing one and about repairing others: do not change the status of another one; what is broken elsewhere goes into the note. \
          When you set {id} to `passed`, your commits are merged with what the others have finished, and all checks run on the result. If \
          that cannot be merged or a check fails, the answer says what to do in this session."
     )
@@ -108,7 +112,23 @@ mod tests {
     fn what_fails_again_and_again_comes_last() {
         let status = independent(&["A", "B"]);
         let mut workers = Workers::new(vec![None]);
-        let mut ids = || workers.assign(&status, &[]).expect("assigned").1;
+        let mut ids = || workers.assign(&status, &[]).map_or("nothing".to_owned(), |(_, id)| id);
         assert_eq!([ids(), ids(), ids(), ids(), ids()], ["A", "A", "A", "B", "B"]);
+        // Then both again, as often as any gets.
+        let rest: Vec<String> = (0..16).map(|_| ids()).collect();
+        assert_eq!(rest.iter().filter(|id| *id == "A").count(), 7, "{rest:?}");
+        assert_eq!(rest.iter().filter(|id| *id == "nothing").count(), 1, "{rest:?}");
+    }
+
+    #[test]
+    fn what_does_not_get_on_holds_up_only_what_depends_on_it() {
+        let mut status = independent(&["A", "B", "C"]);
+        status.deliverables[1].order = BuildOrder::default();
+        status.deliverables[2].order.depends = Some(vec!["A".to_owned()]);
+        let mut workers = Workers::new(vec![None]);
+        let mut ids = || workers.assign(&status, &[]).expect("assigned").1;
+        assert_eq!([ids(), ids(), ids(), ids()], ["A", "A", "A", "B"], "B is built alone, after A");
+        let rest: Vec<String> = (0..5).map(|_| ids()).collect();
+        assert!(!rest.contains(&"C".to_owned()), "{rest:?}");
     }
 }

@@ -65,6 +65,11 @@ pub(super) fn session_costs(db: &Connection) -> Result<Vec<SessionCost>> {
     let mut sessions: Vec<SessionCost> = sessions.collect::<Result<_>>()?;
     let mut next: Option<(i64, Vec<String>)> = None;
     for session in sessions.iter_mut().rev() {
+        // A session that was begun for one, perhaps at the same time as others.
+        if let Some(id) = session.instruction.strip_prefix("coding ") {
+            session.deliverables = vec![id.to_owned()];
+            continue;
+        }
         if let Some(ids) = changed.remove(&(session.run, session.number)) {
             session.deliverables.clone_from(&ids);
             next = Some((session.run, ids));
