@@ -231,7 +231,8 @@ async fn processes_that_replace_themselves_end_with_the_room() {
         until("it runs", || beat.exists());
         let begun = Instant::now();
         test_room.room.close().await;
-        assert!(begun.elapsed() < Duration::from_secs(3), "{layer:?}: closing took {:?}", begun.elapsed());
+        // Long before they would end by themselves, however busy the machine is.
+        assert!(begun.elapsed() < Duration::from_secs(30), "{layer:?}: closing took {:?}", begun.elapsed());
         let closed = SystemTime::now();
         std::thread::sleep(Duration::from_millis(300));
         let last = fs::metadata(&beat).unwrap().modified().unwrap();
