@@ -13,21 +13,19 @@ mod notifier;
 mod request;
 mod resolve;
 mod roadmap_job;
+mod run_workers;
 mod setup;
 pub mod status_setup;
 mod task_store;
 
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use autonoe_core::agent::Backend;
-use autonoe_core::backend_chain::{BackendChain, ChainEntry, PhaseModels};
+use autonoe_core::backend_chain::{BackendChain, ChainEntry};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::{AnnouncementSubject, RunEvent};
-use autonoe_core::examiner::Examiner;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
@@ -39,8 +37,7 @@ use autonoe_core::runner::Runner;
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_core::steering::Steering;
-use autonoe_deliverables::{CallServer, DeliverableService};
-use autonoe_files::WriteFailure;
+use autonoe_deliverables::DeliverableService;
 use autonoe_harness::failed_checks::FailedChecks;
 use autonoe_harness::recovering_plan::{BranchSite, RecoveringPlan, RecoverySetup};
 use autonoe_harness::repetition::RepetitionDetector;
@@ -60,13 +57,14 @@ use self::control::ControlWatch;
 pub use self::estimate::{average, estimate};
 use self::job::PlanContext;
 pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, is_old_plan};
-use self::merged_examiner::{MergedExaminer, MergedWork};
+use self::merged_examiner::MergedWork;
 pub use self::next_steps::{DeliverableCost, cost_by_deliverable, why_blocked};
 use self::notifier::RunNotifier;
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 use self::roadmap_job::OpenHarness;
 pub use self::roadmap_job::{RoadmapJob, name_in_project};
+use self::run_workers::{BuiltBackend, RunWorkers, built_backend, serve_calls};
 use self::status_setup::StatusSetup;
 use crate::arguments::CommonArgs;
 use crate::detach::{leave_terminal, start_detached};
@@ -174,8 +172,6 @@ struct Screen {
     /// Outlives the locks of the run, so that a slow receiver does not keep them.
     notifier: Mutex<Option<RunNotifier>>,
 }
-
-type BuiltBackend = (Box<dyn Backend>, PhaseModels);
 
 impl Screen {
     fn open(args: &CommonArgs, run: &ResolvedRun, stop: &StopSignal) -> Result<Self, Fault> {
@@ -393,23 +389,8 @@ impl Screen {
                 waiting: Mutex::default(),
             })
         });
-        let mut worker_backends: Vec<Vec<BuiltBackend>> = Vec::new();
-        let mut worker_policies = Vec::new();
-        let mut worker_calls = Vec::new();
-        for (worker, site) in run.workers.into_iter().zip(&worker_sites) {
-            let service = self.deliverables(Phase::Coding, Arc::clone(&status), &journal, &sinks, &span);
-            let examiner = merged_work.iter().map(|shared| {
-                let (shared, site) = (Arc::clone(shared), site.clone());
-                Arc::new(MergedExaminer { shared, site }) as Arc<dyn Examiner>
-            });
-            let service = examiner.fold(service, DeliverableService::examined_by);
-            let own = site.clone();
-            let service = Arc::new(service.assigning(Box::new(move || own.held())));
-            worker_calls.push(serve_calls(&worker.socket, &service)?);
-            let built = worker.backends.into_iter().map(|backend| built_backend(backend, &service));
-            worker_backends.push(built.collect::<Result<Vec<_>, Fault>>()?);
-            worker_policies.push(worker.policy);
-        }
+        let tools = || self.deliverables(Phase::Coding, Arc::clone(&status), &journal, &sinks, &span);
+        let workers = RunWorkers::build(run.workers, &worker_sites, merged_work.as_ref(), tools)?;
         let mut deliverables = self.deliverables(first, status, &journal, &sinks, &span);
         if let Some(examiner) = plan.examiner() {
             deliverables = deliverables.examined_by(examiner);
@@ -426,10 +407,9 @@ impl Screen {
         let verifier = verifier.map(build).transpose()?;
         let backends = run.backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
         let named = run.named_backends.into_iter().map(build).collect::<Result<Vec<_>, Fault>>()?;
-        let mut entries = backends.iter().enumerate().map(|(place, backend)| {
-            let others = worker_backends.iter().filter_map(|built| built.get(place));
-            let others = others.map(|(backend, _)| backend.as_ref()).collect();
-            ChainEntry { others, ..chain_entry(backend) }
+        let mut entries = backends.iter().enumerate().map(|(place, backend)| ChainEntry {
+            others: workers.backends_at(place),
+            ..chain_entry(backend)
         });
         let Some(first) = entries.next() else {
             return Err(Fault::permanent(
@@ -486,8 +466,7 @@ impl Screen {
                 .reviewed_by(verifier.as_ref().map(chain_entry))
                 .with_named(named.iter().map(chain_entry).collect()),
             gates: &|phase, worker, session| {
-                let own = worker.checked_sub(1).and_then(|worker| worker_policies.get(worker));
-                let policy = own.unwrap_or(&policy);
+                let policy = workers.policy(worker).unwrap_or(&policy);
                 let mut gates = gates_for(phase, policy);
                 // Last: a hook runs only for what no other gate denies.
                 let hooks = HookGate::new(policy, format!("run-{}-session-{session}", begun.run));
@@ -606,18 +585,6 @@ async fn end_early(
 
 fn warning_lines(notices: &[String]) -> Vec<String> {
     notices.iter().map(|notice| format!("Warning: {notice}")).collect()
-}
-
-fn serve_calls(socket: &Path, deliverables: &Arc<DeliverableService>) -> Result<CallServer, Fault> {
-    CallServer::start(socket, Arc::clone(deliverables)).map_err(|error| {
-        let WriteFailure { why, advice } = WriteFailure::of(socket, &error);
-        let message = format!("The socket {} cannot be opened: {why}.", socket.display());
-        Fault::permanent(FaultLayer::System, "socket", message).hint(advice)
-    })
-}
-
-fn built_backend(backend: RunBackend, deliverables: &Arc<DeliverableService>) -> Result<BuiltBackend, Fault> {
-    Ok((backend.settings.build(Arc::clone(deliverables))?, backend.models))
 }
 
 fn chain_entry((backend, models): &BuiltBackend) -> ChainEntry<'_> {
