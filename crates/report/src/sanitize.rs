@@ -31,6 +31,10 @@ pub(crate) fn sanitize(document: Document, redactor: &Redactor) -> Document {
 /// Removes colour codes and makes visible what would be interpreted instead of shown: control characters, and characters that change
 /// the writing direction and could make a line read differently from how it runs.
 pub fn escape_controls(text: &str) -> String {
+    // Most texts are plain, and are only copied.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(c) = rest.chars().next() {

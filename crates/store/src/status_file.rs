@@ -3,7 +3,7 @@
 //! The file belongs to the user as much as to us: unknown keys survive a rewrite, and an unreadable file is a
 //! fault that names the position, never an empty status.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use autonoe_core::check::{Finding, Review};
@@ -27,6 +27,8 @@ const TOUCHES: &str = "touches";
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct StatusDocument {
+    #[serde(default)]
+    version: Option<Value>,
     created_at: Date,
     updated_at: Date,
     deliverables: Vec<DeliverableEntry>,
@@ -69,56 +71,20 @@ impl StatusFile {
     }
 
     pub fn parse(text: &str, path: &Path) -> Result<Self, Fault> {
-        let corrupt = |what: String| {
-            Fault::permanent(
-                FaultLayer::Config,
-                "status_file",
-                format!("{} cannot be read: {what}.", path.display()),
-            )
-            .hint("Fix the file or restore it from version control; nothing was changed.")
-        };
-        let document: Map<String, Value> =
-            serde_json::from_str(text).map_err(|error| corrupt(format!("it is not valid JSON, {error}")))?;
-        if let Some(version) =
-            document.get("version").filter(|version| version.as_u64() != Some(FORMAT_VERSION))
-        {
-            return Err(Fault::permanent(
-                FaultLayer::Config,
-                "status_version",
-                format!(
-                    "{} was written by a newer version (format {version}, this autonoe knows {FORMAT_VERSION}).",
-                    path.display()
-                ),
-            )
-            .hint("Update autonoe; nothing was changed."));
-        }
-        let mut reader = serde_json::Deserializer::from_str(text);
-        let parsed: StatusDocument = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
-            let field = error.path().to_string();
-            corrupt(format!("field {field}: {}", error.into_inner()))
-        })?;
-        let mut ids = HashSet::new();
-        let deliverables = parsed
-            .deliverables
-            .into_iter()
-            .map(|item| {
-                if !ids.insert(item.id.clone()) {
-                    return Err(corrupt(format!("the deliverable id \"{}\" occurs twice", item.id)));
-                }
-                item.into_deliverable().map_err(|error| corrupt(error.to_string()))
-            })
-            .collect::<Result<_, Fault>>()?;
-        let status =
-            ProjectStatus { created_at: parsed.created_at, updated_at: parsed.updated_at, deliverables };
+        let status = parse_status(text, path)?;
+        let document = serde_json::from_str(text).map_err(|error| not_json(path, &error))?;
         Ok(Self { status, document })
     }
 
     /// The text to write: seed 002's keys in their order, then unknown keys.
     pub fn render(&self) -> String {
+        let entries = self.entries();
+        let items = self.status.deliverables.iter();
+        let items = items.map(|item| render_one(item, entries.get(item.id.as_str()).copied()));
         let known = json!({
             "createdAt": self.status.created_at,
             "updatedAt": self.status.updated_at,
-            "deliverables": self.status.deliverables.iter().map(|item| self.render_one(item)).collect::<Vec<_>>(),
+            "deliverables": items.collect::<Vec<_>>(),
         });
         let document = with_unknown_keys(known, Some(&self.document));
         let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
@@ -126,47 +92,113 @@ impl StatusFile {
         text
     }
 
-    fn render_one(&self, item: &Deliverable) -> Value {
-        let mut known = json!({
-            "id": item.id,
-            "description": item.description,
-            "acceptanceCriteria": item.acceptance_criteria,
-            "passed": item.status == DeliverableStatus::Passed,
-            "blocked": item.status == DeliverableStatus::Blocked,
-        });
-        if let Some(day) = item.deprecated_at {
-            known["deprecatedAt"] = json!(day);
-        }
-        if let Some(reason) = &item.blocked_reason {
-            known[BLOCKED_REASON] = json!(reason);
-        }
-        if let Some(depends) = &item.order.depends {
-            known[DEPENDS] = json!(depends);
-        }
-        if !item.order.touches.is_empty() {
-            known[TOUCHES] = json!(item.order.touches);
-        }
-        if let Some(finding) = &item.finding {
-            known[VERIFICATION] = json!(finding);
-        }
-        if let Some(review) = &item.review {
-            known[REVIEW] = json!(review);
-        }
-        let before = self.document.get("deliverables").and_then(Value::as_array).and_then(|items| {
-            items.iter().filter_map(Value::as_object).find(|object| object.get("id") == Some(&json!(item.id)))
-        });
-        let mut written = with_unknown_keys(known, before);
-        if item.finding.is_none() {
-            written.remove(VERIFICATION);
-        }
-        if item.review.is_none() {
-            written.remove(REVIEW);
-        }
-        if item.blocked_reason.is_none() {
-            written.remove(BLOCKED_REASON);
-        }
-        Value::Object(written)
+    /// The entries of the document by id.
+    fn entries(&self) -> HashMap<&str, &Map<String, Value>> {
+        let items = self.document.get("deliverables").and_then(Value::as_array);
+        let objects = items.into_iter().flatten().filter_map(Value::as_object);
+        objects.filter_map(|object| Some((object.get("id")?.as_str()?, object))).collect()
     }
+}
+
+fn render_one(item: &Deliverable, before: Option<&Map<String, Value>>) -> Value {
+    let mut known = json!({
+        "id": item.id,
+        "description": item.description,
+        "acceptanceCriteria": item.acceptance_criteria,
+        "passed": item.status == DeliverableStatus::Passed,
+        "blocked": item.status == DeliverableStatus::Blocked,
+    });
+    if let Some(day) = item.deprecated_at {
+        known["deprecatedAt"] = json!(day);
+    }
+    if let Some(reason) = &item.blocked_reason {
+        known[BLOCKED_REASON] = json!(reason);
+    }
+    if let Some(depends) = &item.order.depends {
+        known[DEPENDS] = json!(depends);
+    }
+    if !item.order.touches.is_empty() {
+        known[TOUCHES] = json!(item.order.touches);
+    }
+    if let Some(finding) = &item.finding {
+        known[VERIFICATION] = json!(finding);
+    }
+    if let Some(review) = &item.review {
+        known[REVIEW] = json!(review);
+    }
+    let mut written = with_unknown_keys(known, before);
+    if item.finding.is_none() {
+        written.remove(VERIFICATION);
+    }
+    if item.review.is_none() {
+        written.remove(REVIEW);
+    }
+    if item.blocked_reason.is_none() {
+        written.remove(BLOCKED_REASON);
+    }
+    Value::Object(written)
+}
+
+/// The status alone, which is all that a reader needs.
+pub fn parse_status(text: &str, path: &Path) -> Result<ProjectStatus, Fault> {
+    let parsed: StatusDocument =
+        serde_json::from_str(text).map_err(|error| why_unreadable(text, path, &error))?;
+    if let Some(version) = parsed.version.filter(is_newer) {
+        return Err(newer_version(path, &version));
+    }
+    let mut ids = HashSet::new();
+    let deliverables = parsed
+        .deliverables
+        .into_iter()
+        .map(|item| {
+            if !ids.insert(item.id.clone()) {
+                return Err(unreadable(path, &format!("the deliverable id \"{}\" occurs twice", item.id)));
+            }
+            item.into_deliverable().map_err(|error| unreadable(path, &error.to_string()))
+        })
+        .collect::<Result<_, Fault>>()?;
+    Ok(ProjectStatus { created_at: parsed.created_at, updated_at: parsed.updated_at, deliverables })
+}
+
+/// Reads the text once more, slowly, for the name of the field.
+fn why_unreadable(text: &str, path: &Path, error: &serde_json::Error) -> Fault {
+    let document: Map<String, Value> = match serde_json::from_str(text) {
+        Ok(document) => document,
+        Err(error) => return not_json(path, &error),
+    };
+    if let Some(version) = document.get("version").filter(|version| is_newer(version)) {
+        return newer_version(path, version);
+    }
+    let mut reader = serde_json::Deserializer::from_str(text);
+    match serde_path_to_error::deserialize::<_, StatusDocument>(&mut reader) {
+        Ok(_) => unreadable(path, &error.to_string()),
+        Err(error) => unreadable(path, &format!("field {}: {}", error.path(), error.inner())),
+    }
+}
+
+fn is_newer(version: &Value) -> bool {
+    version.as_u64() != Some(FORMAT_VERSION)
+}
+
+fn newer_version(path: &Path, version: &Value) -> Fault {
+    Fault::permanent(
+        FaultLayer::Config,
+        "status_version",
+        format!(
+            "{} was written by a newer version (format {version}, this autonoe knows {FORMAT_VERSION}).",
+            path.display()
+        ),
+    )
+    .hint("Update autonoe; nothing was changed.")
+}
+
+fn not_json(path: &Path, error: &serde_json::Error) -> Fault {
+    unreadable(path, &format!("it is not valid JSON, {error}"))
+}
+
+fn unreadable(path: &Path, why: &str) -> Fault {
+    Fault::permanent(FaultLayer::Config, "status_file", format!("{} cannot be read: {why}.", path.display()))
+        .hint("Fix the file or restore it from version control; nothing was changed.")
 }
 
 #[derive(Debug, thiserror::Error)]

@@ -24,7 +24,7 @@ use crate::hash::sha256_hex;
 use crate::journal::history::History;
 use crate::journal::{RecordedStatus, STARTED_OVER, SqliteJournal};
 use crate::project::Project;
-use crate::status_file::StatusFile;
+use crate::status_file::{StatusFile, parse_status};
 
 /// Room for growth of `status.json` that must be available, in bytes.
 const HEADROOM: u64 = 16 * 1024;
@@ -95,14 +95,14 @@ impl StatusStore {
 
     /// Reads a project's deliverables without a writer; `None` if there is no file.
     pub fn read(project: &Project) -> Result<Option<ProjectStatus>, Fault> {
-        Ok(read_file(&project.status_file())?.map(|(file, _)| file.status))
+        read_status(&project.status_file())
     }
 
     /// The last recorded deliverables if `status.json` was deleted; `None` if it exists or nothing is
     /// recorded. A journal that has a record but no text is a fault.
     pub fn deleted(project: &Project) -> Result<Option<ProjectStatus>, Fault> {
         let path = project.status_file();
-        if read_file(&path)?.is_some() {
+        if Self::read(project)?.is_some() {
             return Ok(None);
         }
         let recorded = match History::open(&project.journal_file())? {
@@ -112,7 +112,7 @@ impl StatusStore {
         match recorded {
             None => Ok(None),
             Some(RecordedStatus { text: Some(text), .. }) => {
-                StatusFile::parse(&text, &path).map(|file| Some(file.status))
+                parse_status(&text, &path).map(Some)
             }
             Some(RecordedStatus { text: None, at, deliverables }) => Err(Fault::permanent(
                 FaultLayer::Config,
@@ -170,17 +170,17 @@ impl StatusStore {
     /// Restores a deleted file from the journal. Returns what was restored.
     pub async fn restore(&self) -> Result<Option<ProjectStatus>, Fault> {
         let _writing = self.writing.lock().await;
-        if read_file(&self.path)?.is_some() {
+        if read_status(&self.path)?.is_some() {
             return Ok(None);
         }
         let Some(text) = self.journal.recorded_status().await?.and_then(|recorded| recorded.text) else {
             return Ok(None);
         };
-        let file = StatusFile::parse(&text, &self.path)?;
+        let status = parse_status(&text, &self.path)?;
         let intent = self.journal.intend_status("", &text, &[]).await?;
         self.write(&text)?;
         self.journal.status_applied(intent).await?;
-        Ok(Some(file.status))
+        Ok(Some(status))
     }
 
     /// Makes the next session plan from scratch. Backs up an existing file to `backup`; returns whether there
@@ -204,7 +204,7 @@ impl StatusStore {
     /// project's. Writes them to `backup`; returns whether it did. Does nothing if there is a file.
     pub async fn put_aside(&self, backup: &Path) -> Result<bool, Fault> {
         let _writing = self.writing.lock().await;
-        if read_file(&self.path)?.is_some() {
+        if read_status(&self.path)?.is_some() {
             return Ok(false);
         }
         let Some(recorded) = self.journal.recorded_status().await? else {
@@ -240,7 +240,7 @@ impl StatusStore {
 #[async_trait]
 impl StatusReader for StatusStore {
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault> {
-        Ok(read_file(&self.path)?.map(|(file, _)| file.status))
+        read_status(&self.path)
     }
 
     async fn ensure_writable(&self) -> Result<(), Fault> {
@@ -252,10 +252,18 @@ impl StatusReader for StatusStore {
 }
 
 fn read_file(path: &Path) -> Result<Option<(StatusFile, String)>, Fault> {
-    match read_text(path, DOCUMENT_LIMIT).map_err(|error| unreadable(path, &error))? {
+    match read_status_text(path)? {
         Some(text) => StatusFile::parse(&text, path).map(|file| Some((file, text))),
         None => Ok(None),
     }
+}
+
+fn read_status(path: &Path) -> Result<Option<ProjectStatus>, Fault> {
+    read_status_text(path)?.map(|text| parse_status(&text, path)).transpose()
+}
+
+fn read_status_text(path: &Path) -> Result<Option<String>, Fault> {
+    read_text(path, DOCUMENT_LIMIT).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &ReadError) -> Fault {

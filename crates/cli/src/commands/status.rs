@@ -96,8 +96,8 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let mut status = StatusStore::read(project)?;
     let disowned = status.as_mut().map(|status| disown_foreign_findings(project, status)).transpose()?;
     let disowned = disowned.unwrap_or_default();
-    let deleted = match why_other_project(project)? {
-        None if status.is_none() => StatusStore::deleted(project)?,
+    let deleted = match status {
+        None if why_other_project(project)?.is_none() => StatusStore::deleted(project)?,
         Some(_) | None => None,
     };
     let history = History::open(&project.journal_file())?;
