@@ -33,6 +33,7 @@ mod object_files;
 mod own_edits;
 mod project_files;
 mod project_revision;
+mod relative_places;
 mod self_acting;
 mod site;
 mod tree_links;

@@ -11,6 +11,7 @@ use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
 use crate::hub::UsersMachine;
+use crate::relative_places::RelativePlaces;
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
@@ -132,6 +133,7 @@ pub(crate) struct NamedPaths {
     script_directories: Vec<String>,
     /// Hooks, and the files that programs in them read.
     runner_files: Vec<(String, &'static str)>,
+    relative: RelativePlaces,
 }
 
 /// What the commands in git's settings are called where hooks have names.
@@ -222,6 +224,7 @@ impl NamedPaths {
             [ENVRC, GIT_SETTINGS].contains(&hook.as_str()) && is_runner_file(path, file)
         };
         self.named.iter().any(|named| is_in(path, named))
+            || self.relative.contains(path)
             || self.runner_files.iter().any(is_read)
             || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
     }
@@ -241,7 +244,13 @@ impl NamedPaths {
     /// Adds what the user's variables name: as if a script set them in the working tree. A file that one of them names is read by some
     /// program, whatever the name of the variable is.
     fn add_variables(&mut self, users: &UsersMachine, tree: WorkTree) -> Vec<HookText> {
-        let here = format!("{}/", tree.top.display());
+        let top = tree.top.display().to_string();
+        let here = format!("{top}/");
+        for (name, value) in &users.variables {
+            let entries = value.split(':').map(|entry| if entry == top { "." } else { entry });
+            let value = entries.collect::<Vec<_>>().join(":").replace(&here, "./");
+            self.relative.add(name, &value);
+        }
         let of_project = users.variables.iter().filter(|(_, value)| value.contains(&here));
         let mut script = String::new();
         for (name, value) in of_project {
