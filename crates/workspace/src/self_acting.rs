@@ -2,7 +2,8 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 64] = [
+const DIRECTORIES: [&str; 65] = [
+    ".flox",
     ".joyride",
     ".lefthook-local",
     ".obsidian",
@@ -71,7 +72,11 @@ const DIRECTORIES: [&str; 64] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 82] = [
+const FILES: [&str; 86] = [
+    "rusty-hook.toml",
+    ".rvmrc",
+    ".hie-bios",
+    "activate-hermit",
     ".lite_project.lua",
     ".rusty-hook.toml",
     "hk.local.pkl",
