@@ -15,6 +15,11 @@ git log --no-color --no-decorate --format='%h %s' "$2..$3" 2> /dev/null
 echo
 git diff --no-color --no-ext-diff --no-textconv --no-renames --stat --patch "$base" "$3""#;
 
+/// Prints a branch of the user's in the working tree `$1` that contains the commit `$3`. `$2` has all of its objects.
+const CONTAINING: &str = r#"cd "$1" || exit 3
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
+git for-each-ref --contains="$3" --format='%(refname)' refs/heads 2> /dev/null | grep -v '^refs/heads/autonoe/' | head -n 1"#;
+
 /// Lists the branches of runs in the working tree `$1` that are not merged. `$2` has all of its objects.
 const UNMERGED: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
@@ -62,8 +67,16 @@ impl Hub {
 
     async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(false) };
-        let room = self.room(self.layout.readable(), [])?;
-        let is_landed = self.is_ancestor(&room, commit, head).await;
+        let users = [from.top.clone()].into_iter().chain(self.repository().directories);
+        let room = self.room(self.layout.readable().into_iter().chain(users), [])?;
+        let is_landed = async {
+            let base = self.layout.base_objects();
+            let args = [from.top.as_os_str(), base.as_os_str(), commit.as_ref()];
+            // It may have landed on a branch that the user named.
+            Ok(self.is_ancestor(&room, commit, head).await?
+                || !room.run(CONTAINING, args).await?.stdout.trim().is_empty())
+        };
+        let is_landed = is_landed.await;
         room.close().await;
         is_landed
     }
