@@ -606,9 +606,10 @@ fn landing_event(event: SiteEvent) -> RunEvent {
             RunEvent::Warning { message: format!("{why} What was fetched before is kept.") }
         }
         SiteEvent::Landed { branch, commit, ci_files, hook_files } => {
-            RunEvent::Landing { branch, commit, why: None, ci_files, hook_files }
+            RunEvent::Landing { branch, commit, why: None, advice: None, ci_files, hook_files }
         }
         SiteEvent::Apart { branch, commit, why } => RunEvent::Landing {
+            advice: Some(why.advice(&branch)),
             branch,
             commit,
             why: Some(why.to_string()),

@@ -236,6 +236,9 @@ pub enum RunEvent {
         commit: String,
         /// Why the branch was left alone; `None` if it was fast-forwarded.
         why: Option<String>,
+        /// How the user gets the commits then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        advice: Option<String>,
         /// Changed files that decide what a CI service runs.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ci_files: Vec<String>,

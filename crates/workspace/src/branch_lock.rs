@@ -37,7 +37,7 @@ impl BranchLock {
         let streams = child.stdin.take().zip(child.stdout.take());
         let (stdin, stdout) = streams.ok_or_else(|| broken(&"its streams are missing"))?;
         let mut lock = Self { child, stdin, stdout: BufReader::new(stdout) };
-        let LandingRecord { branch, commit, old } = record;
+        let LandingRecord { branch, commit, old, .. } = record;
         let zeros = "0".repeat(commit.len());
         let old = old.as_ref().unwrap_or(&zeros);
         match lock

@@ -6,8 +6,6 @@ pub(crate) struct ChangedFile {
     pub(crate) mode: String,
     pub(crate) hash: String,
     pub(crate) path: String,
-    /// Whether the old commit does not have it.
-    pub(crate) is_addition: bool,
 }
 
 impl ChangedFile {
@@ -17,9 +15,8 @@ impl ChangedFile {
         let next = || {
             let entry = fields.next()?;
             let mut words = entry.split(' ').map(str::to_owned);
-            let is_addition = words.next()? == ":000000";
-            let (mode, hash) = (words.next()?, words.nth(1)?);
-            Some(Self { mode, hash, path: fields.next()?, is_addition })
+            let (mode, hash) = (words.nth(1)?, words.nth(1)?);
+            Some(Self { mode, hash, path: fields.next()? })
         };
         std::iter::from_fn(next).collect()
     }

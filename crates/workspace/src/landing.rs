@@ -4,10 +4,9 @@
 //! None of the repository's hooks and filters run. Git works in a room with a repository of ours that borrows the objects, and with
 //! the user's index and files. The branch is locked while files are written.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::ci_files::is_ci_file;
@@ -22,9 +21,9 @@ use crate::hub::Hub;
 use crate::landing_error::{LandingError, LandingRefusal};
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
+use crate::saved_index::SavedIndex;
 use crate::unfinished_landing::LandingRecord;
 use crate::workspace::Workspace;
-use crate::workspace_preparation::copy_index;
 
 // Arguments of the scripts: the working tree, our repository, the user's index, the commits before and after, then their own.
 
@@ -33,13 +32,23 @@ const WHERE: &str = r#"cd "$1" || exit 3
 git symbolic-ref --quiet HEAD || echo -
 git rev-parse --verify --quiet 'HEAD^{commit}' || echo -"#;
 
-/// Copies the new objects to the user's repository.
+/// Copies the new objects to the user's repository. If that fails, as on a full disk, what git has begun to write is removed.
 const COPY: &str = r#"cd "$1" || exit 3
+packs=$(git rev-parse --git-path objects/pack)
+begun() { find "$packs" -maxdepth 1 -name 'tmp_*' 2> /dev/null | sort; }
+begun > "$2/begun"
 { echo "$5"; [ -z "$4" ] || echo "^$4"; } |
     git --git-dir="$2" pack-objects --revs --stdout --delta-base-offset --quiet |
-    git index-pack --stdin --strict > /dev/null"#;
+    git index-pack --stdin --strict > /dev/null && exit
+code=$?
+begun | comm -13 "$2/begun" - | while IFS= read -r file; do rm -f "$file"; done
+exit $code"#;
 
-const IS_ANCESTOR: &str = r#"git --git-dir="$2" merge-base --is-ancestor "$4" "$5""#;
+/// Exits with 3 if the commits have no common ancestor.
+const IS_ANCESTOR: &str = r#"export GIT_DIR="$2"
+git merge-base --is-ancestor "$4" "$5" && exit
+git merge-base "$4" "$5" > /dev/null && exit 1
+exit 3"#;
 
 /// Lists the changed files with their entries.
 const CHANGED: &str = r#"export GIT_DIR="$2"
@@ -62,11 +71,16 @@ git checkout --quiet --no-overwrite-ignore --detach "$5" || exit
 git update-index -q --refresh > /dev/null
 git diff-files -z --name-only"#;
 
-/// Restores the files that the file `$6` lists to the commit before; with the option `$7`, their entries in the index too.
-const RESTORE: &str = r#"cd "$1" || exit 3
+/// Lists the files of the commit `$6`.
+const LIST: &str = r#"git --git-dir="$2" ls-tree -r -z --full-tree "$6""#;
+
+/// Removes the files that the file `$6` lists, and from the index what the lines of `$7` say. Then restores the files that `$8` lists, and
+/// their entries in the index, to the commit `$9`.
+const TAKE_BACK: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3" GIT_LITERAL_PATHSPECS=1
-old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
-exec git restore --source="$old" $7 --worktree --pathspec-from-file="$6" --pathspec-file-nul"#;
+xargs -0 rm -f -- < "$6"
+git update-index -z --index-info < "$7"
+[ ! -s "$8" ] || exec git restore --source="$9" --staged --worktree --pathspec-from-file="$8" --pathspec-file-nul"#;
 
 /// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
 /// name is tried. Prints the name.
@@ -196,32 +210,25 @@ impl Hub {
         };
         self.remove_locks_of_landing(&record);
         let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
-        if !is_where_it_was {
-            self.forget_landing();
-            return Ok(None);
-        }
-        let attempt = LandingAttempt::begin(self, &record.commit, from)?;
-        let index = fs::read(&attempt.index).ok();
+        let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
+        let attempt = LandingAttempt::begin(self, &record.commit, &before)?;
         let finishing = async {
+            attempt.take_back_killed(&record, from.commit.as_deref()).await?;
+            if !is_where_it_was {
+                self.forget_landing();
+                return Ok(None);
+            }
             attempt.copy_objects().await?;
-            attempt.adopt_landed_files(&attempt.changed_files().await?, KilledBefore::Yes).await?;
-            attempt.fast_forward(&record.branch).await
+            attempt
+                .fast_forward(&record.branch, record.same.clone())
+                .await
+                .map(|()| Some(record.commit.clone()))
         };
         let finished = finishing.await;
-        if let Err(LandingError::Refused(_)) = finished {
-            attempt.restore_missing().await?;
-        }
-        let own_index = attempt.index.clone();
         attempt.room.close().await;
         match finished {
-            Ok(()) => Ok(Some(record.commit)),
-            // What has landed already must not get into the user's next commit.
-            Err(LandingError::Refused(_)) => {
-                index
-                    .map_or(Ok(()), |index| restore_index(&own_index, &index))
-                    .map_err(|e| self.unwritable(&e))?;
-                Ok(None)
-            }
+            Ok(commit) => Ok(commit),
+            Err(LandingError::Refused(_)) => Ok(None),
             Err(LandingError::Failed(fault)) => Err(fault),
         }
     }
@@ -305,17 +312,14 @@ impl<'a> LandingAttempt<'a> {
         why: LandingRefusal,
         changed: &[ChangedFile],
     ) -> Result<LandingRefusal, Fault> {
-        if matches!(why, LandingRefusal::SelfActing(_) | LandingRefusal::Gitlinks(_)) {
+        if matches!(why, LandingRefusal::SelfActing(_)) {
             return Ok(why);
         }
-        let consent = LandingConsent { protected: true, self_acting: false };
-        match self.check_files(changed, consent).await {
-            Err(LandingError::Refused(LandingRefusal::SelfActing(files))) => {
-                Ok(LandingRefusal::AndSelfActing { why: Box::new(why), files })
-            }
-            Err(LandingError::Failed(fault)) => Err(fault),
-            Ok(()) | Err(LandingError::Refused(_)) => Ok(why),
-        }
+        let files = self.acting_files(changed).await?;
+        Ok(match files.is_empty() {
+            true => why,
+            false => LandingRefusal::AndSelfActing { why: Box::new(why), files },
+        })
     }
 
     /// Returns the branch that was fast-forwarded.
@@ -328,7 +332,7 @@ impl<'a> LandingAttempt<'a> {
         self.check_ancestor().await?;
         self.check_user(changed).await?;
         self.check_files(changed, consent).await?;
-        match self.fast_forward(&branch).await {
+        match self.fast_forward(&branch, Vec::new()).await {
             Err(LandingError::Refused(LandingRefusal::Files(why))) => {
                 match self.fast_forward_with_same_changes(&branch, changed).await? {
                     true => Ok(branch),
@@ -403,18 +407,23 @@ impl<'a> LandingAttempt<'a> {
     }
 
     async fn check_ancestor(&self) -> Result<(), LandingError> {
-        match self.from.commit.is_none() || self.run(IS_ANCESTOR, &[]).await?.code == 0 {
-            true => Ok(()),
-            false => Err(LandingRefusal::Diverged.into()),
+        if self.from.commit.is_none() {
+            return Ok(());
+        }
+        match self.run(IS_ANCESTOR, &[]).await?.code {
+            0 => Ok(()),
+            3 => Err(LandingRefusal::Unrelated.into()),
+            _ => Err(LandingRefusal::Diverged.into()),
         }
     }
 
-    /// Updates files, index and branch, or none of them.
-    async fn fast_forward(&self, branch: &str) -> Result<(), LandingError> {
+    /// Updates files, index and branch, or none of them. `same` are files of the user's that are as the new commit has them.
+    async fn fast_forward(&self, branch: &str, same: Vec<String>) -> Result<(), LandingError> {
         let record = LandingRecord {
             branch: branch.to_owned(),
             commit: self.commit.to_owned(),
             old: self.from.commit.clone(),
+            same,
         };
         self.hub.record_landing(&record).map_err(|error| self.hub.unwritable(&error))?;
         let forwarded = self.fast_forward_on_record(&record).await;
@@ -434,8 +443,8 @@ impl<'a> LandingAttempt<'a> {
         }
         let changed = self.changed_files().await?;
         if let Some(unwritten) = self.unwritten(&changed, &updated.stdout) {
-            // None of these files had changes of the user's.
-            self.restore_files(changed.iter(), "--staged").await?;
+            let written = changed.iter().filter(|file| !record.same.contains(&file.path));
+            self.take_back(written, self.from.commit.as_deref()).await?;
             lock.abort().await;
             return Err(LandingRefusal::Files(format!("{unwritten} cannot be written")).into());
         }
@@ -453,31 +462,76 @@ impl<'a> LandingAttempt<'a> {
         changed.iter().find(is_unwritten).map(|file| file.path.as_str())
     }
 
-    /// Git removes all old files before it writes the new ones. If it was killed then, they are neither the user's nor ours to lose.
-    async fn restore_missing(&self) -> Result<(), Fault> {
-        let changed = self.changed_files().await?;
-        let is_missing = |file: &&ChangedFile| !file.is_addition && self.is_missing(file);
-        self.restore_files(changed.iter().filter(is_missing), "").await
+    /// Takes back what a killed landing has written: files that are as the new commit has them, the beginnings of such files, and old ones that
+    /// were removed before. `head` is the user's commit now. What the user has committed or edited since stays.
+    async fn take_back_killed(&self, record: &LandingRecord, head: Option<&str>) -> Result<(), Fault> {
+        // The user may have removed the commit from which it began.
+        let Ok(changed) = self.changed_files().await else { return Ok(()) };
+        let differing = self.succeed(DIFFERING, &[]).await?;
+        let differing: HashSet<&str> = differing.split_terminator('\0').collect();
+        let mut left = Vec::new();
+        for file in changed.iter().filter(|file| !record.same.contains(&file.path)) {
+            if !file.is_deletion() && differing.contains(&*file.path) && !self.is_missing(file) {
+                self.succeed(REMOVE_BEGINNING, &[&file.path, &file.hash]).await?;
+            }
+            let is_new = !file.is_deletion() && !differing.contains(&*file.path);
+            if is_new || self.is_missing(file) {
+                left.push(file);
+            }
+        }
+        self.take_back(left.into_iter(), head).await
+    }
+
+    /// Makes files as `commit` has them, with their entries in the index. What is there is the landing's.
+    async fn take_back<'f>(
+        &self,
+        files: impl Iterator<Item = &'f ChangedFile>,
+        commit: Option<&str>,
+    ) -> Result<(), Fault> {
+        let listed = match commit {
+            Some(commit) => self.succeed(LIST, &[commit]).await?,
+            None => String::new(),
+        };
+        let hashes: HashMap<&str, &str> = listed.split_terminator('\0').filter_map(listed_file).collect();
+        let (mut removed, mut entries, mut restored) = (Vec::new(), String::new(), String::new());
+        for file in files {
+            match hashes.get(file.path.as_str()) {
+                None => {
+                    removed.push(&file.path);
+                    entries.push_str(&format!("0 {}\t{}\0", "0".repeat(file.hash.len()), file.path));
+                }
+                // The user has committed it.
+                Some(hash) if *hash == file.hash => {}
+                Some(_) => restored.push_str(&format!("{}\0", file.path)),
+            }
+        }
+        if removed.is_empty() && restored.is_empty() {
+            return Ok(());
+        }
+        let list = |name: &str, text: &str| {
+            let path = self.room.work().join(name);
+            let written = fs::write(&path, text).map_err(|error| self.hub.unwritable(&error));
+            written.map(|()| path.display().to_string())
+        };
+        let paths: String = removed.iter().map(|path| format!("{path}\0")).collect();
+        let lists = [list("removed", &paths)?, list("entries", &entries)?, list("restored", &restored)?];
+        let [removals, entries, restorations] = &lists;
+        // What could not be written cannot be restored either, and is as it was.
+        self.run(TAKE_BACK, &[removals, entries, restorations, commit.unwrap_or_default()]).await?;
+        for path in removed {
+            let above = Path::new(path).ancestors().skip(1).filter(|above| *above != Path::new(""));
+            // Directories in which something else is stay.
+            let _ = above
+                .map(|above| fs::remove_dir(self.from.top.join(above)))
+                .take_while(Result::is_ok)
+                .count();
+        }
+        Ok(())
     }
 
     /// A directory may have taken the place of a file.
     fn is_missing(&self, file: &ChangedFile) -> bool {
         self.from.top.join(&file.path).symlink_metadata().map_or(true, |metadata| metadata.is_dir())
-    }
-
-    async fn restore_files<'f>(
-        &self,
-        files: impl Iterator<Item = &'f ChangedFile>,
-        option: &str,
-    ) -> Result<(), Fault> {
-        let paths: String = files.map(|file| format!("{}\0", file.path)).collect();
-        if paths.is_empty() {
-            return Ok(());
-        }
-        let list = self.room.work().join("restored");
-        fs::write(&list, paths).map_err(|error| self.hub.unwritable(&error))?;
-        // What could not be written cannot be restored either, and is as it was.
-        self.run(RESTORE, &[&list.display().to_string(), option]).await.map(drop)
     }
 
     /// Tries again after uncommitted changes of the user that are the same in the new commit were entered in the index. Returns whether it
@@ -487,65 +541,52 @@ impl<'a> LandingAttempt<'a> {
         branch: &str,
         changed: &[ChangedFile],
     ) -> Result<bool, LandingError> {
-        let saved = self.room.work().join("index.saved");
-        if fs::copy(&self.index, &saved).is_err() {
-            return Ok(false);
-        }
-        let adopted = self.adopt_landed_files(changed, KilledBefore::No).await;
-        let landed = match adopted {
-            Ok(()) => self.fast_forward(branch).await,
+        let Ok(index) = SavedIndex::read(&self.index) else { return Ok(false) };
+        let landed = match self.adopt_same_files(changed).await {
+            Ok(same) => self.fast_forward(branch, same).await,
             Err(fault) => Err(fault.into()),
         };
         if landed.is_err() {
-            copy_index(&saved, &self.index).map_err(|error| self.hub.failed(&error.to_string()))?;
+            index.restore(&self.index).map_err(|error| self.hub.failed(&error.to_string()))?;
         }
         Ok(landed.is_ok())
     }
 
-    /// Enters the changed files that are as the new commit has them in the user's index.
-    async fn adopt_landed_files(&self, changed: &[ChangedFile], killed: KilledBefore) -> Result<(), Fault> {
+    /// Enters the changed files that are as the new commit has them in the user's index. Returns their paths.
+    async fn adopt_same_files(&self, changed: &[ChangedFile]) -> Result<Vec<String>, Fault> {
         let differing = self.succeed(DIFFERING, &[]).await?;
         let differing: HashSet<&str> = differing.split_terminator('\0').collect();
-        let mut entries = String::new();
-        for file in changed {
-            let is_missing = self.is_missing(file);
-            let is_same = if file.is_deletion() { is_missing } else { !differing.contains(&*file.path) };
-            if is_same {
-                entries.push_str(&file.as_index_line());
-            } else if killed == KilledBefore::Yes && !file.is_deletion() && !is_missing {
-                self.succeed(REMOVE_BEGINNING, &[&file.path, &file.hash]).await?;
-            }
-        }
+        let is_same = |file: &&ChangedFile| match file.is_deletion() {
+            true => self.is_missing(file),
+            false => !differing.contains(&*file.path),
+        };
+        let same: Vec<_> = changed.iter().filter(is_same).collect();
+        let entries: String = same.iter().map(|file| file.as_index_line()).collect();
         let list = self.room.work().join("entries");
         fs::write(&list, entries).map_err(|error| self.hub.unwritable(&error))?;
-        self.succeed(ENTER, &[&list.display().to_string()]).await.map(drop)
+        self.succeed(ENTER, &[&list.display().to_string()]).await?;
+        Ok(same.into_iter().map(|file| file.path.clone()).collect())
     }
 }
 
-/// Puts an index back, unless git is writing it now.
-fn restore_index(index: &Path, content: &[u8]) -> io::Result<()> {
-    let lock = index.with_extension("lock");
-    match File::create_new(&lock) {
-        Ok(mut file) => file.write_all(content).and_then(|()| fs::rename(&lock, index)),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether git may have been killed while it wrote files.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum KilledBefore {
-    Yes,
-    No,
+/// The path and the hash in an entry of `git ls-tree`.
+fn listed_file(entry: &str) -> Option<(&str, &str)> {
+    let (description, path) = entry.split_once('\t')?;
+    Some((path, description.split(' ').nth(2)?))
 }
 
 /// The files that git names, and why it does not change them.
 fn describe(finished: &Finished) -> String {
-    let lines = finished.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines: Vec<_> = lines
-        .filter(|line| !line.starts_with("Please ") && !line.starts_with("hint:") && *line != "Aborting")
-        .take(5)
-        .map(|line| line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.'))
-        .collect();
+    let plain = |line: &str| {
+        line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.').to_owned()
+    };
+    let lines = || finished.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
+    // Git goes on to guess why.
+    if let Some(lock) = lines().find(|line| line.contains(".lock': File exists")) {
+        return plain(lock);
+    }
+    let is_reason =
+        |line: &&str| !line.starts_with("Please ") && !line.starts_with("hint:") && *line != "Aborting";
+    let lines: Vec<_> = lines().filter(is_reason).take(5).map(plain).collect();
     if lines.is_empty() { finished.reason() } else { lines.join(" ") }
 }

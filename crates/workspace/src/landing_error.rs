@@ -4,12 +4,6 @@ use std::fmt;
 
 use autonoe_core::fault::Fault;
 
-/// How the reason begins for files that need the user's word.
-pub const SELF_ACTING: &str = "programs on your machine would act on these files by themselves";
-
-/// How the reason begins for files by which checks judge.
-pub const PROTECTED: &str = "they change files that your checks judge by";
-
 /// Why the user's branch was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingRefusal {
@@ -21,6 +15,8 @@ pub enum LandingRefusal {
     Moved,
     /// The commits do not continue the one from which the workspace was made.
     Diverged,
+    /// They have no commit in common with it.
+    Unrelated,
     /// Files that act on the user's machine by themselves have changed.
     SelfActing(Vec<String>),
     /// Files by which checks judge have changed.
@@ -63,15 +59,22 @@ impl fmt::Display for LandingRefusal {
             Self::Switched { to } => write!(f, "'{to}' is checked out now"),
             Self::Moved => write!(f, "your branch has moved since the run began"),
             Self::Diverged => write!(f, "they do not continue your branch as it is"),
+            Self::Unrelated => write!(f, "they have no commit in common with your branch"),
             Self::SelfActing(files) => {
-                write!(f, "{SELF_ACTING}: {}", listed(files))
+                write!(
+                    f,
+                    "programs on your machine would act on these files by themselves: {}",
+                    listed(files)
+                )
             }
             Self::AndSelfActing { why, files } => write!(
                 f,
                 "{why}; before you merge them, look at files that programs on your machine would act on by themselves: {}",
                 listed(files)
             ),
-            Self::Protected(files) => write!(f, "{PROTECTED}: {}", listed(files)),
+            Self::Protected(files) => {
+                write!(f, "they change files that your checks judge by: {}", listed(files))
+            }
             Self::Gitlinks(paths) => {
                 write!(
                     f,
@@ -81,11 +84,41 @@ impl fmt::Display for LandingRefusal {
             }
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
             Self::NotWanted => write!(f, "you asked for no landing"),
-            Self::NotPassed => write!(f, "no check has passed on the last of them"),
+            Self::NotPassed => write!(f, "no deliverable has passed with the last of them"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch is in use: {why}"),
             Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),
             Self::Elsewhere { branch } => write!(f, "'{branch}' has commits that these do not continue"),
+        }
+    }
+}
+
+impl LandingRefusal {
+    /// How the user gets the commits, which are on `branch`.
+    pub fn advice(&self, branch: &str) -> String {
+        let merge = format!("git merge --no-overwrite-ignore {branch}");
+        match self {
+            Self::SelfActing(_) => {
+                "`autonoe diff` shows them, `autonoe land --accept-self-acting` lands them".to_owned()
+            }
+            Self::Protected(_) => {
+                "`autonoe diff` shows them, `autonoe land --accept-protected` lands them".to_owned()
+            }
+            Self::AndSelfActing { why, .. } => why.advice(branch),
+            Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
+            Self::Detached | Self::Switched { .. } => {
+                "check out the branch that they are for, then `autonoe land`".to_owned()
+            }
+            Self::Files(_) | Self::Locked(_) | Self::InProgress(_) => {
+                "`autonoe land` lands them when that is out of the way".to_owned()
+            }
+            Self::Moved
+            | Self::Diverged
+            | Self::Gitlinks(_)
+            | Self::NotPassed
+            | Self::NotWanted
+            | Self::CheckedOut { .. }
+            | Self::Elsewhere { .. } => merge,
         }
     }
 }

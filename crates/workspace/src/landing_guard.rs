@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
+use autonoe_core::fault::Fault;
+
 use crate::changed_file::ChangedFile;
 use crate::hub::ListProtected;
 use crate::ignore_change::ignores_less;
@@ -96,6 +98,12 @@ impl LandingAttempt<'_> {
         if consent.self_acting {
             return Ok(());
         }
+        let acting = self.acting_files(changed).await?;
+        if acting.is_empty() { Ok(()) } else { Err(LandingRefusal::SelfActing(acting).into()) }
+    }
+
+    /// Those that act on the user's machine by themselves.
+    pub(crate) async fn acting_files(&self, changed: &[ChangedFile]) -> Result<Vec<String>, Fault> {
         let places = self.acting_places().await?;
         let mut found = Vec::new();
         for ChangedFile { path, mode, .. } in changed {
@@ -119,10 +127,7 @@ impl LandingAttempt<'_> {
         found.extend(touched.map(str::to_owned));
         found.sort_unstable();
         found.dedup();
-        match found.is_empty() {
-            true => Ok(()),
-            false => Err(LandingRefusal::SelfActing(found).into()),
-        }
+        Ok(found)
     }
 
     /// Refuses changes to files by which checks judge: only the user says how the work is judged.
@@ -139,7 +144,7 @@ impl LandingAttempt<'_> {
     }
 
     /// Whether a change of attributes lets git run another program of the user's, or none where it did.
-    async fn changes_a_driver(&self, path: &str) -> Result<bool, LandingError> {
+    async fn changes_a_driver(&self, path: &str) -> Result<bool, Fault> {
         let (old, new) =
             (self.run(OLD_CONTENT, &[path]).await?.stdout, self.run(CONTENT, &[path]).await?.stdout);
         let mut macros = self.run(OLD_CONTENT, &[".gitattributes"]).await?.stdout;
@@ -154,7 +159,7 @@ impl LandingAttempt<'_> {
 
     /// Whether a change of a `.gitignore` takes something out of what was ignored: the user's secrets in ignored files would count as files
     /// of the project.
-    async fn ignores_less(&self, path: &str) -> Result<bool, LandingError> {
+    async fn ignores_less(&self, path: &str) -> Result<bool, Fault> {
         let (old, new) =
             (self.run(OLD_CONTENT, &[path]).await?.stdout, self.run(CONTENT, &[path]).await?.stdout);
         // Those of the directories above count there too, and the user's own.
@@ -181,7 +186,7 @@ impl LandingAttempt<'_> {
     }
 
     /// What the user would later put into such a file is meant to stay out of commits.
-    async fn added_by_force(&self) -> Result<Vec<String>, LandingError> {
+    async fn added_by_force(&self) -> Result<Vec<String>, Fault> {
         if self.from.commit.is_none() {
             return Ok(Vec::new());
         }
@@ -200,7 +205,7 @@ impl LandingAttempt<'_> {
         search_path.is_shadowed_by(Path::new(path), mode == LINK)
     }
 
-    async fn acting_places(&self) -> Result<ActingPlaces, LandingError> {
+    async fn acting_places(&self) -> Result<ActingPlaces, Fault> {
         let repository = self.hub.repository();
         let named = NamedPaths::of(&repository, &self.from.top, &self.hub.users);
         let listed = self.succeed(LINKS_AND_HEADS, &[]).await?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use autonoe_core::event::HookFile;
 use autonoe_core::examiner::ClaimPreparation;
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
@@ -87,7 +87,9 @@ pub struct WorkspaceSite {
     landed: (usize, usize),
     /// The commit with the user's uncommitted changes, if it has not landed.
     included: Option<String>,
-    last_refusal: Option<LandingRefusal>,
+    last_refusal: Option<SaidRefusal>,
+    /// The number of the session that ended last.
+    last_session: u32,
     /// The commit that landed last.
     last_landed: Option<String>,
     /// What is verified was verified on this commit; nothing after it lands.
@@ -146,6 +148,13 @@ impl WorkspaceSite {
             from.tree = Some(commit.clone());
             from.commit = Some(commit);
         }
+        if let LandingTarget::Branch(wanted) = &options.target
+            && from.branch.as_ref() == Some(wanted)
+        {
+            let message = format!("Nothing can land on '{wanted}' by --branch, because it is checked out.");
+            return Err(Fault::permanent(FaultLayer::Config, "branch", message)
+                .hint("Leave out --branch: then it is what the run lands on."));
+        }
         let branch = format!("autonoe/{run}");
         let name = options.workspace();
         let (mut warning, mut included) = (None, None);
@@ -198,6 +207,7 @@ impl WorkspaceSite {
             landed,
             included,
             last_refusal: None,
+            last_session: 0,
             last_landed: None,
             checked: CheckedCommit::default(),
             is_left: false,
@@ -324,6 +334,7 @@ impl WorkspaceSite {
             self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
         }
+        self.last_session = number;
         let is_time = self.has_more_to_land(tally);
         // What is not committed is for the next session to go on with, unless something lands that no check has seen anyway.
         let save =
@@ -354,6 +365,8 @@ impl WorkspaceSite {
             self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
         }
+        // What was refused sessions ago is said once more, where the user looks first.
+        let refused = self.last_refusal.take_if(|refusal| refusal.session != self.last_session);
         let mut events = Vec::new();
         if tally.verified > 0
             && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
@@ -362,7 +375,7 @@ impl WorkspaceSite {
             events.extend(self.land(&checked, tally, LandingConsent::default()).await?);
         }
         let Home { events: more, commit, .. } =
-            self.bring_home(Some("Save uncommitted work of an interrupted session")).await?;
+            self.bring_home(Some("Save uncommitted work of the last session")).await?;
         events.extend(more);
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
             events.extend(self.land_own_edits(tally).await?);
@@ -375,9 +388,10 @@ impl WorkspaceSite {
             events.extend(self.land(&commit, tally, LandingConsent::default()).await?);
             events.extend(self.land_own_edits(tally).await?);
         } else if self.last_refusal.is_none() {
-            let why = match self.options.when {
-                LandWhen::Never => LandingRefusal::NotWanted,
-                LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
+            let why = match (self.options.when, refused) {
+                (_, Some(refused)) => refused.why,
+                (LandWhen::Never, None) => LandingRefusal::NotWanted,
+                (LandWhen::Passed | LandWhen::Verified | LandWhen::End, None) => LandingRefusal::NotPassed,
             };
             let (branch, why) = self.hub.leave_apart(&self.workspace, &commit, &self.from, why).await?;
             events.push(SiteEvent::Apart { branch, commit, why });
@@ -493,8 +507,11 @@ impl WorkspaceSite {
                 Ok(Some(SiteEvent::Landed { branch, commit, ci_files, hook_files }))
             }
             Landing::Apart { branch, why } => {
-                let is_new = self.last_refusal.replace(why.clone()).as_ref() != Some(&why);
-                Ok(is_new.then_some(SiteEvent::Apart { branch, commit, why }))
+                if self.last_refusal.as_ref().is_some_and(|said| said.why == why) {
+                    return Ok(None);
+                }
+                self.last_refusal = Some(SaidRefusal { why: why.clone(), session: self.last_session });
+                Ok(Some(SiteEvent::Apart { branch, commit, why }))
             }
         }
     }
@@ -506,6 +523,13 @@ impl WorkspaceSite {
     fn has_landed(&self, commit: &String) -> bool {
         [&self.from.commit, &self.last_landed].into_iter().any(|landed| landed.as_ref() == Some(commit))
     }
+}
+
+/// Why commits did not land, and the session after which the user was informed of it.
+#[derive(Debug)]
+struct SaidRefusal {
+    why: LandingRefusal,
+    session: u32,
 }
 
 /// What a session has brought.

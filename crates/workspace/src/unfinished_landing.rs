@@ -1,7 +1,7 @@
 //! A landing during which the process was killed: some files of the user's checkout are new already, the others and the branch are not.
 //!
-//! The landing is on record before it begins. The next start finishes it: files that are as the new commit has them are entered in the
-//! index, what git had only begun to write is removed, and then the landing is repeated.
+//! The landing is on record before it begins. The next start takes back what it has written, and then repeats it, unless the user has
+//! committed or switched branches since.
 
 use std::fs;
 use std::io;
@@ -25,6 +25,9 @@ pub(crate) struct LandingRecord {
     pub(crate) commit: String,
     /// The commit before; `None` if there was none.
     pub(crate) old: Option<String>,
+    /// Files that the user had changed to what the new commit has, and that are the user's.
+    #[serde(default)]
+    pub(crate) same: Vec<String>,
 }
 
 impl Hub {

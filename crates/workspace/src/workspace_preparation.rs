@@ -13,6 +13,7 @@ use autonoe_sandbox::RepositoryProblem;
 use crate::hub::Hub;
 use crate::project_files::OWN_DIRECTORY;
 use crate::project_revision::ProjectRevision;
+use crate::saved_index::SavedIndex;
 use crate::workspace::Workspace;
 
 /// Fills the working tree `$1` with the tree `$2`, without the files that the other arguments name. If it was filled before, its index is
@@ -22,7 +23,6 @@ export GIT_DIR="$PWD/.git"
 tree=$2; shift 2
 [ -f .git/index ] && was_filled=1
 if [ "$was_filled" ]; then
-    git update-index -q --refresh > /dev/null
     git read-tree --reset -u "$tree" && git clean -ffdq || exit
 else
     git read-tree "$tree" || exit
@@ -62,8 +62,9 @@ impl Hub {
         let finished = finished?;
         match finished.code {
             0 => {
-                let finished = remove(&workspace.root().join(OWN_DIRECTORY))
-                    .and_then(|()| copy_index(&workspace.git_dir().join("index"), &workspace.saved_index()));
+                let finished = remove(&workspace.root().join(OWN_DIRECTORY)).and_then(|()| {
+                    SavedIndex::copy(&workspace.git_dir().join("index"), &workspace.saved_index())
+                });
                 finished.map_err(|error| self.unwritable(&error))?;
                 Ok((workspace, preparation))
             }
@@ -121,7 +122,7 @@ impl Hub {
         skeleton.write(&workspace.git_dir())?;
         self.write_excludes(workspace)?;
         match workspace.exists() {
-            true => copy_index(&workspace.saved_index(), &workspace.git_dir().join("index")),
+            true => SavedIndex::copy(&workspace.saved_index(), &workspace.git_dir().join("index")),
             false => Ok(()),
         }
     }
@@ -133,15 +134,6 @@ fn empty_tree(format: &str) -> &'static str {
         "sha256" => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
         _ => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
     }
-}
-
-/// Copies an index, with its time: git compares that with the times of files.
-pub(crate) fn copy_index(from: &Path, to: &Path) -> io::Result<()> {
-    let new = to.with_extension("new");
-    fs::copy(from, &new)?;
-    let copied = fs::File::options().write(true).open(&new)?;
-    copied.set_modified(from.metadata()?.modified()?)?;
-    fs::rename(&new, to)
 }
 
 /// Removes a file or directory, and whatever else an agent may have put in its place.

@@ -66,7 +66,7 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         let hub = open_hub(&project, environment).await?;
         let finished = hub.finish_interrupted_landing().await?;
         if let Some((branch, commit)) = &finished {
-            let landed = present::landing(branch, commit, None).1;
+            let landed = present::landing(branch, commit, None, None).1;
             present::print(&format!("{landed}: a landing that was interrupted is finished now\n"));
         }
         let Some(unlanded) = hub.unlanded().await? else {
@@ -92,8 +92,9 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
             Landing::Landed { branch, ci_files, hook_files } => (None, branch, ci_files, hook_files),
             Landing::Apart { branch, why } => (Some(why), branch, Vec::new(), Vec::new()),
         };
-        let reason = why.as_ref().map(ToString::to_string);
-        present::print(&format!("{}\n", present::landing(&branch, &unlanded.commit, reason.as_deref()).1));
+        let (reason, advice) = why.as_ref().map(|why| (why.to_string(), why.advice(&branch))).unzip();
+        let line = present::landing(&branch, &unlanded.commit, reason.as_deref(), advice.as_deref()).1;
+        present::print(&format!("{line}\n"));
         if let Some(unseen) = present::unseen(&part).filter(|_| !args.checked) {
             present::print(&format!("{unseen}\n"));
         }

@@ -10,7 +10,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::{StatusChange, Tally};
 use autonoe_report::{Ending, EndingKind, cost, describe_hook_files, one_line};
-use autonoe_workspace::{Beginning, CheckedPart, PROTECTED, SELF_ACTING};
+use autonoe_workspace::{Beginning, CheckedPart};
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -126,25 +126,21 @@ pub fn unseen(part: &CheckedPart) -> Option<String> {
     })
 }
 
-/// Where the commits of a run are now.
-pub fn landing(branch: &str, commit: &str, why: Option<&str>) -> (MessageLevel, String) {
+/// Where the commits of a run are now, and how the user gets them if they have not landed.
+pub fn landing(
+    branch: &str,
+    commit: &str,
+    why: Option<&str>,
+    advice: Option<&str>,
+) -> (MessageLevel, String) {
     let commit = short(commit);
-    match why {
-        None => (MessageLevel::Good, format!("[LANDED] {commit} on {branch}")),
-        Some(why) => {
-            let option = [(SELF_ACTING, "--accept-self-acting"), (PROTECTED, "--accept-protected")];
-            let option = option.into_iter().find(|(beginning, _)| why.starts_with(beginning));
-            let advice = match option {
-                Some((_, option)) => {
-                    format!("`autonoe diff` shows them, `autonoe land {option}` lands them")
-                }
-                None => format!("git merge --no-overwrite-ignore {branch}"),
-            };
-            let why = one_line(why);
-            let line = format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}): {advice}");
-            (MessageLevel::Setback, line)
-        }
-    }
+    let Some(why) = why else {
+        return (MessageLevel::Good, format!("[LANDED] {commit} on {branch}"));
+    };
+    let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
+    let why = one_line(why);
+    let line = format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}){advice}");
+    (MessageLevel::Setback, line)
 }
 
 pub fn checked(

@@ -225,8 +225,8 @@ impl Presenter {
                     messages::checked(deliverable.as_deref(), check, *purpose, *passed, message);
                 self.print(level, &line);
             }
-            RunEvent::Landing { branch, commit, why, ci_files, hook_files } => {
-                let (level, line) = messages::landing(branch, commit, why.as_deref());
+            RunEvent::Landing { branch, commit, why, advice, ci_files, hook_files } => {
+                let (level, line) = messages::landing(branch, commit, why.as_deref(), advice.as_deref());
                 self.print(level, &line);
                 if !ci_files.is_empty() {
                     self.line(MessageLevel::Warning, &messages::ci_files(ci_files));

@@ -662,6 +662,30 @@ fn every_reason_names_files_that_act_by_themselves() {
 }
 
 #[test]
+fn what_was_refused_sessions_ago_is_said_again_at_the_end() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "the user's\n")]);
+    let first = with_envrc();
+    let second = claims_after(
+        "echo b > b.txt; git add b.txt; git commit -qm b",
+        "[[conversation.turn]]\ntext = 'done'",
+    );
+    let open = |id: &str, script: String| {
+        let script = script.replace("\"A\"", &format!("\"{id}\""));
+        let when = format!("[[conversation]]\nwhen = \"Open, in order of priority:\\n- `{id}`\"");
+        script.replace("[[conversation]]", &when)
+    };
+    let both = open("A", first) + &open("B", second);
+    let run = project.run(&model(&both), &["run"]);
+    run.assert_ended("all_passed", 0);
+    let why: Vec<_> = run.of_type("landing").map(|event| event["why"].to_string()).collect();
+    assert!(why.len() == 2 && why.iter().all(|why| why.contains(".envrc")), "{why:?}");
+    let last = run.of_type("landing").last().and_then(|event| event["commit"].as_str());
+    assert_eq!(Some(project.git(&["rev-parse", "autonoe/1"]).as_str()), last);
+}
+
+#[test]
 fn what_the_user_ignores_everywhere_does_not_land_by_force() {
     let project = project();
     project.write("../home/.config/git/ignore", ".env\n");

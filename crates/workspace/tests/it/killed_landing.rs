@@ -1,9 +1,10 @@
 //! A landing during which the process was killed is finished by the next start.
 
 use std::fs;
+use std::process::Command;
 
 use autonoe_core::status::Tally;
-use autonoe_workspace::{SiteOptions, Start, WorkspaceSite};
+use autonoe_workspace::{Landing, ProjectRevision, SiteOptions, Start, Workspace, WorkspaceSite};
 
 use crate::fixture::HubFixture;
 
@@ -71,8 +72,64 @@ async fn a_user_who_has_moved_on_is_left_alone() {
     for lock in [".git/index.lock", ".git/refs/heads/main.lock"] {
         fs::remove_file(fixture.path(lock)).unwrap();
     }
-    let mine = fixture.commit(&[("mine.txt", "x")]);
+    fixture.write("mine.txt", "x");
+    fixture.write("untouched.txt", "being edited");
+    fixture.git(&["add", "mine.txt", "a.txt"]);
+    fixture.git(&["commit", "-q", "-m", "mine"]);
+    let mine = fixture.git(&["rev-parse", "main"]);
     start(&fixture).await;
     assert_eq!(fixture.git(&["rev-parse", "main"]), mine);
     assert!(!fixture.home().join("state/hub/landing.json").exists());
+    // What the landing had written and the user has not committed is gone again.
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "M untouched.txt");
+    assert_eq!(fixture.read("a.txt"), "new\n");
+    assert!(!fixture.path("added").exists());
+}
+
+/// A commit in which a file becomes a directory, and a directory a file.
+async fn swapped(fixture: &HubFixture) -> (Workspace, ProjectRevision, String) {
+    fixture.commit(&[("file", "x"), ("directory/x", "x"), ("z/f", "x"), ("z/z", "x")]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.git_in(&workspace.tree(), &["rm", "-q", "-r", "file", "directory"]);
+    let files = [("file/q", "new"), ("directory", "new"), ("z/f", "new"), ("added/more/f", "new")];
+    let new = fixture.work(&workspace, &files);
+    fixture.hub.fetch(&workspace).await.unwrap();
+    (workspace, revision, new)
+}
+
+#[tokio::test]
+async fn it_is_finished_if_all_was_written_but_the_branch() {
+    let fixture = HubFixture::new().await;
+    let (_, revision, new) = swapped(&fixture).await;
+    let old = revision.commit.unwrap();
+    let objects = fixture.home().join("state/hub/hub.git/objects");
+    let checkout = Command::new("git")
+        .current_dir(fixture.path("."))
+        .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
+        .args(["checkout", "-q", "--detach", &new])
+        .status();
+    assert!(checkout.unwrap().success());
+    fs::write(fixture.path(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
+    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+    start(&fixture).await;
+    assert_eq!(fixture.git(&["rev-parse", "main"]), new);
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+#[tokio::test]
+async fn a_landing_that_cannot_be_written_is_undone_whole() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision, _) = swapped(&fixture).await;
+    // No file system takes such a name.
+    let tree = workspace.tree();
+    let blob = fixture.git_in(&tree, &["rev-parse", "HEAD:z/f"]);
+    let entry = format!("100644,{blob},{}", "n".repeat(300));
+    fixture.git_in(&tree, &["update-index", "--add", "--cacheinfo", &entry]);
+    fixture.git_in(&tree, &["commit", "-q", "-m", "a long name"]);
+    let landing = fixture.land(&workspace, &revision).await;
+    assert!(matches!(landing, Landing::Apart { .. }), "{landing:?}");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    assert!(!fixture.path("added").exists());
+    assert_eq!((fixture.read("file"), fixture.read("directory/x")), ("x".to_owned(), "x".to_owned()));
 }

@@ -1,6 +1,7 @@
 //! Commits come to the user's branch only if nothing of the user's is in the way.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -145,9 +146,41 @@ async fn a_user_who_commits_switches_or_detaches_keeps_what_is_checked_out() {
 #[tokio::test]
 async fn rewritten_history_does_not_land() {
     let fixture = HubFixture::new().await;
+    fixture.commit(&[("b.txt", "more")]);
     let (workspace, revision) = fixture.workspace().await;
     fixture.git_in(&workspace.tree(), &["commit", "-q", "--amend", "-m", "rewritten"]);
     assert_eq!(refusal(fixture.land(&workspace, &revision).await), LandingRefusal::Diverged);
+}
+
+#[tokio::test]
+async fn commits_without_a_common_ancestor_do_not_land() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.git_in(&workspace.tree(), &["commit", "-q", "--amend", "-m", "another root"]);
+    let commit = fixture.work(&workspace, &[("c.txt", "x")]);
+    assert_eq!(refusal(fixture.land(&workspace, &revision).await), LandingRefusal::Unrelated);
+    fixture.git(&["merge", "-q", "--allow-unrelated-histories", "-m", "merged", &commit]);
+}
+
+#[tokio::test]
+async fn a_change_in_the_second_of_a_commit_is_never_overwritten() {
+    let fixture = HubFixture::new().await;
+    let second = |name: &str| fixture.path(name).metadata().unwrap().ctime();
+    let mut rounds = 0..20;
+    // Git cannot see from times and sizes that the file has changed.
+    let is_hidden = rounds.any(|round| {
+        fixture.commit(&[("a.txt", &format!("{round:02}\n"))]);
+        fixture.write("a.txt", "me\n");
+        second("a.txt") == second(".git/index")
+    });
+    assert!(is_hidden);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "agent\n")]);
+    for _ in 0..3 {
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert!(matches!(&why, LandingRefusal::Files(files) if files.contains("a.txt")), "{why}");
+        assert_eq!(fixture.read("a.txt"), "me\n");
+    }
 }
 
 #[tokio::test]
