@@ -287,7 +287,7 @@ impl CheckRoom<'_> {
             run.verdict = CheckVerdict::ChangedFiles { files: changed };
         }
         if run.passed() {
-            self.checkout.note_generated(check, files).await;
+            self.checkout.note_decisive_files(check, files).await;
         }
         Ok(run)
     }

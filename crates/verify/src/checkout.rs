@@ -18,7 +18,7 @@ use autonoe_git::GitRoom;
 use autonoe_sandbox::{
     Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SandboxLayer, SessionSandbox,
 };
-use autonoe_store::{CheckRegistry, InPlaceFiles};
+use autonoe_store::InPlaceFiles;
 use tempfile::TempDir;
 
 use crate::blocking::blocking;
@@ -29,7 +29,7 @@ use crate::history::History;
 use crate::left_changed::CheckoutBefore;
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::{ChangedFiles, Protector};
-use crate::runner_files::{make_targets, runner_files_in};
+use crate::runner_files::decisive_files_in;
 use crate::startup_places::{make_startup_places, startup_places};
 use crate::uncommitted::uncommitted;
 
@@ -117,7 +117,7 @@ pub struct Checkout {
     /// Protected files that the commit has changed, once a check was prepared.
     pub(crate) changed: OnceLock<ChangedFiles>,
     /// Files that test runners read by themselves, and that commands of checks made.
-    generated: std::sync::Mutex<BTreeSet<String>>,
+    found_by_checks: std::sync::Mutex<BTreeSet<String>>,
     // Last, so that rooms are closed before their directory is gone.
     directory: TempDir,
 }
@@ -174,41 +174,26 @@ impl Checkout {
         }
     }
 
-    /// These, and what is in the way of the user's checks that have something made.
-    pub(crate) fn decisive_files(&self, registry: &CheckRegistry) -> BTreeSet<String> {
-        let mut files = self.runner_files();
-        if let Content::Commit(objects) = &self.content {
-            files.extend(objects.entries.intersection(&make_targets(registry.written.values())).cloned());
-        }
-        files
-    }
-
     /// Whether the commit has a file or directory of this path.
-    fn has_entry(&self, path: &str) -> bool {
+    pub(crate) fn has_entry(&self, path: &str) -> bool {
         match &self.content {
             Content::Commit(objects) => objects.entries.contains(path),
             Content::Files(files) => files.join(path).symlink_metadata().is_ok(),
         }
     }
 
-    /// Those that commands of checks made.
-    pub(crate) fn generated_runner_files(&self) -> BTreeSet<String> {
-        self.generated.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Those that commands of checks made, and what was in the way of what they had made.
+    pub(crate) fn found_by_checks(&self) -> BTreeSet<String> {
+        self.found_by_checks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes which of them a command has made in a checkout.
-    pub(crate) async fn note_generated(&self, check: &Check, files: &CheckoutFiles) {
-        let (root, committed) = (files.root.clone(), self.runner_files());
-        let targets = make_targets([check]);
-        let targets: Vec<String> = targets.into_iter().filter(|target| !self.has_entry(target)).collect();
-        let found = blocking(move |cancel: &_| {
-            let mut found = runner_files_in(&root, cancel);
-            found.extend(targets.into_iter().filter(|target| root.join(target).symlink_metadata().is_ok()));
-            found
-        })
-        .await;
-        let made = found.into_iter().filter(|path| !committed.contains(path));
-        self.generated.lock().unwrap_or_else(PoisonError::into_inner).extend(made);
+    /// Notes which of them are in a checkout in which a check has run.
+    pub(crate) async fn note_decisive_files(&self, check: &Check, files: &CheckoutFiles) {
+        let (root, check) = (files.root.clone(), check.clone());
+        let found = blocking(move |cancel: &_| decisive_files_in(&root, &check, cancel)).await;
+        let committed = self.runner_files();
+        let found = found.into_iter().filter(|path| !committed.contains(path));
+        self.found_by_checks.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
     }
 
     /// Makes a clean checkout.
@@ -400,7 +385,7 @@ impl CheckoutFactory {
             own_room,
             prepared: Default::default(),
             changed: OnceLock::new(),
-            generated: Default::default(),
+            found_by_checks: Default::default(),
             directory,
         })
     }
@@ -475,19 +460,20 @@ impl CheckoutFactory {
         changed
     }
 
-    /// Those of the files, with hashes, that an earlier run has left in the user's checkout, at `root`, and that nobody has changed or committed
-    /// since.
+    /// The files, with hashes, that an earlier run has left in the user's checkout, at `root`, and that nobody has changed or committed since. If
+    /// that run did not end by itself, all that the user had not changed before it.
     pub(crate) async fn still_left(
         &self,
         root: &Path,
-        mut left: BTreeMap<String, String>,
+        earlier: &InPlaceFiles,
     ) -> Result<BTreeMap<String, String>, Fault> {
-        if !left.is_empty() {
-            let users = Self { root: root.to_owned(), hub: None, ..self.clone() };
-            let changed = users.before(None).await?.in_place().before;
-            left.retain(|file, hash| changed.get(file) == Some(hash));
+        if earlier.left.as_ref().is_some_and(BTreeMap::is_empty) {
+            return Ok(BTreeMap::new());
         }
-        Ok(left)
+        let users = Self { root: root.to_owned(), hub: None, ..self.clone() };
+        let mut changed = users.before(None).await?.in_place().before;
+        changed.retain(|file, hash| !earlier.is_users(file, hash));
+        Ok(changed)
     }
 
     /// A room that can read the repository where agents work.

@@ -66,6 +66,18 @@ const WORTH_KEEPING: usize = 2_000;
 /// Maximum size of a list, in bytes: about five million objects.
 const MAX_LIST: u64 = 1 << 30;
 
+/// A file of a commit, as git lists it.
+struct CommittedFile {
+    hash: String,
+    is_link: bool,
+    path: String,
+}
+
+/// A path and the directories above it.
+fn with_directories(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| path.rsplit_once('/').map(|(directory, _)| directory))
+}
+
 /// A commit whose objects are in repositories of ours.
 pub(crate) struct CommitObjects {
     pub(crate) commit: String,
@@ -166,7 +178,7 @@ impl Transfer<'_> {
         let empty = self.target.with_extension("empty");
         write_empty(&empty, &listed.hidden).map_err(|error| broken(&error))?;
         objects.push(empty);
-        let paths = self.paths()?;
+        let (paths, links) = self.paths()?;
         Ok(CommitObjects {
             commit: listed.commit,
             tree,
@@ -174,8 +186,8 @@ impl Transfer<'_> {
             objects,
             refs: listed.tags,
             shallow: listed.shallow,
-            runner_files: runner_files_of(&paths),
-            entries: paths.iter().filter_map(|path| path.split('/').next()).map(str::to_owned).collect(),
+            runner_files: runner_files_of(&paths, &links),
+            entries: paths.iter().flat_map(|path| with_directories(path)).map(str::to_owned).collect(),
         })
     }
 
@@ -209,7 +221,7 @@ impl Transfer<'_> {
             }
         }
         // The same content may be in another file, too.
-        for (hash, path) in self.tree()? {
+        for CommittedFile { hash, path, .. } in self.tree()? {
             if !self.is_hidden(&path) && listed.hidden.remove(&hash) {
                 listed.wanted.push(hash);
             }
@@ -231,7 +243,7 @@ impl Transfer<'_> {
         if objects.iter().map(|object| object.bytes).sum::<u64>() <= MAX_HISTORY {
             return Ok(());
         }
-        let current: HashSet<String> = self.tree()?.into_iter().map(|(hash, _)| hash).collect();
+        let current: HashSet<String> = self.tree()?.into_iter().map(|file| file.hash).collect();
         let is_old = |object: &ListedObject| object.is_blob && !current.contains(&object.hash);
         let old: HashSet<String> = objects.into_iter().filter(is_old).map(|object| object.hash).collect();
         listed.wanted.retain(|line| !old.contains(line.split(' ').next().unwrap_or_default()));
@@ -276,19 +288,27 @@ impl Transfer<'_> {
         inside.is_some_and(|inside| inside == "SPEC.md" || inside.starts_with(".autonoe/"))
     }
 
-    /// The paths of the project's files in the commit.
-    fn paths(&self) -> Result<BTreeSet<String>, Fault> {
-        let inside =
-            |(_, path): (String, String)| path.strip_prefix(self.source.part.as_str()).map(str::to_owned);
-        Ok(self.tree()?.into_iter().filter_map(inside).collect())
+    /// The paths of the project's files in the commit, and those among them that are links.
+    fn paths(&self) -> Result<(BTreeSet<String>, BTreeSet<String>), Fault> {
+        let (mut paths, mut links) = (BTreeSet::new(), BTreeSet::new());
+        for CommittedFile { is_link, path, .. } in self.tree()? {
+            let Some(inside) = path.strip_prefix(self.source.part.as_str()) else { continue };
+            if is_link {
+                links.insert(inside.to_owned());
+            }
+            paths.insert(inside.to_owned());
+        }
+        Ok((paths, links))
     }
 
-    /// Hashes and paths of the files of the commit.
-    fn tree(&self) -> Result<Vec<(String, String)>, Fault> {
+    /// The files of the commit.
+    fn tree(&self) -> Result<Vec<CommittedFile>, Fault> {
         let text = self.read("tree")?.unwrap_or_default();
         let entries = text.split_terminator('\0').filter_map(|entry| {
             let (description, path) = entry.split_once('\t')?;
-            Some((description.split(' ').nth(2)?.to_owned(), path.to_owned()))
+            let mut words = description.split(' ');
+            let is_link = words.next() == Some("120000");
+            Some(CommittedFile { hash: words.nth(1)?.to_owned(), is_link, path: path.to_owned() })
         });
         Ok(entries.collect())
     }

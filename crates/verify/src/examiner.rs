@@ -1,7 +1,7 @@
 //! ProjectExaminer: runs the checks of a project's deliverables on clean checkouts and updates the check
 //! registry.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -206,8 +206,9 @@ impl ProjectExaminer {
         }
         let now = self.clock.now();
         let checkout = self.checkouts.check_out(None).await?;
-        if registry.runner_files.is_none() {
-            registry.runner_files = Some(checkout.decisive_files(registry));
+        let is_first_look = registry.runner_files.is_none();
+        if is_first_look {
+            registry.runner_files = Some(checkout.runner_files());
         }
         let committed = checkout.files().await?;
         let mut missing = Vec::new();
@@ -254,6 +255,9 @@ impl ProjectExaminer {
                 message,
             })
             .await?;
+        }
+        if let Some(known) = registry.runner_files.as_mut().filter(|_| is_first_look) {
+            known.extend(checkout.found_by_checks());
         }
         checkout.close().await;
         registry.save(&self.project)
@@ -329,13 +333,18 @@ impl ProjectExaminer {
     async fn run_all_again(&self) -> Result<Confirmation, Fault> {
         let mut registry = CheckRegistry::load(&self.project)?;
         let checks = self.checks(&registry);
-        let Some(mut status) = self.status.load().await?.filter(|_| !checks.is_empty()) else {
+        let Some(recorded) = self.status.load().await? else {
             return Ok(Confirmation::default());
         };
+        let mut status = recorded.clone();
         // Evidence that is gone or foreign is written anew.
         disown_foreign_findings(&self.project, &mut status)?;
         self.record_changed_checks(&mut registry).await?;
         disown_outdated_findings(&self.project, &mut status, &registry, &checks)?;
+        self.store_disowned(&recorded, &status, &checks).await?;
+        if checks.is_empty() {
+            return Ok(Confirmation::default());
+        }
         let mut confirmation = Confirmation::default();
         let checkout = self.checkouts.check_out(None).await?;
         if checkout.revision.copied == Some(NoCommit::NothingCommitted) {
@@ -402,17 +411,20 @@ impl ProjectExaminer {
                 registry.in_place = Some(InPlaceFiles { left: Some(left.clone()), ..before.in_place() });
                 left
             }
-            None => {
-                let earlier = registry.in_place.as_ref().and_then(|files| files.left.clone());
-                self.checkouts.still_left(self.project.root(), earlier.unwrap_or_default()).await?
-            }
+            None => match &registry.in_place {
+                Some(earlier) => self.checkouts.still_left(self.project.root(), earlier).await?,
+                None => BTreeMap::new(),
+            },
         };
         let unseen: Vec<String> = left.into_keys().collect();
         if unseen.is_empty() {
             return Ok(None);
         }
+        let was_killed = self.checkout_before.get().is_none()
+            && registry.in_place.as_ref().is_some_and(|files| files.left.is_none());
+        let by = if was_killed { "by agents of a run that was killed, or since" } else { "by agents" };
         let message = format!(
-            "Changed by agents without a commit, so what is there now was not checked and counts as claimed: {}.",
+            "Changed {by} without a commit, so what is there now was not checked and counts as claimed: {}.",
             unseen.join(", ")
         );
         self.emit(RunEvent::Notice { message: message.clone() }).await?;
@@ -447,6 +459,23 @@ impl ProjectExaminer {
             Ok((change, _)) => (self.on_event)(&RunEvent::StatusChanged(change)),
             Err(ChangeError::Refused(_)) => {}
             Err(ChangeError::Fault(fault)) => return Err(fault),
+        }
+        Ok(())
+    }
+
+    /// Records that deliverables count as claimed for which there is no check any more: nothing else will say so.
+    async fn store_disowned(
+        &self,
+        recorded: &ProjectStatus,
+        status: &ProjectStatus,
+        checks: &[Check],
+    ) -> Result<(), Fault> {
+        for (before, now) in recorded.deliverables.iter().zip(&status.deliverables) {
+            if let Some(finding) = now.finding.as_ref().filter(|_| before.finding != now.finding)
+                && checks_of(checks, &now.id).is_empty()
+            {
+                self.store_finding(&now.id, finding.clone()).await?;
+            }
         }
         Ok(())
     }
@@ -499,9 +528,12 @@ fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String
     let known = registry.runner_files.clone().unwrap_or_default();
     let is_new =
         |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
-    let made = checkout.generated_runner_files().into_iter().filter(is_new);
-    let made = made.map(|file| format!("{file} (made by a check's command)"));
-    checkout.decisive_files(registry).into_iter().filter(is_new).chain(made).collect()
+    let found = checkout.found_by_checks().into_iter().filter(is_new);
+    let found = found.map(|file| match checkout.has_entry(&file) {
+        true => file,
+        false => format!("{file} (made by a check's command)"),
+    });
+    checkout.runner_files().into_iter().filter(is_new).chain(found).collect()
 }
 
 /// Remembers which checks of the user's failed when they last ran.

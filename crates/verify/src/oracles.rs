@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
-use crate::protect_pattern::{PatternProblem, ProtectPattern};
+use crate::protect_pattern::{PatternProblem, ProtectPattern, is_document};
 
 /// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
@@ -53,11 +53,11 @@ fn search(
     found: &mut BTreeSet<ProtectedPath>,
     cancel: &CancellationToken,
 ) -> Result<(), Fault> {
-    let set = glob_set(patterns).map_err(|error| wrong_pattern(&error.into()))?;
+    let set = ProtectMatcher::of(patterns).map_err(|error| wrong_pattern(&error.into()))?;
     // Skips directories that no glob can match, since a project may be large.
     let prefixes: Vec<PathBuf> =
         patterns.iter().map(|pattern| top.join(pattern.literal_prefix().collect::<PathBuf>())).collect();
-    let shadows = glob_set(patterns).map_err(|error| wrong_pattern(&error.into()))?;
+    let shadows = ProtectMatcher::of(patterns).map_err(|error| wrong_pattern(&error.into()))?;
     let of_top = top.to_owned();
     let may_contain = move |path: &Path| {
         prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix))
@@ -110,7 +110,8 @@ pub fn protected_among(
     for glob in &registry.globs {
         let pattern = ProtectPattern::parse(glob).map_err(|problem| wrong_pattern(&problem))?;
         let Some(top) = root.ancestors().nth(pattern.up) else { continue };
-        let set = glob_set(std::slice::from_ref(&pattern)).map_err(|error| wrong_pattern(&error.into()))?;
+        let set = ProtectMatcher::of(std::slice::from_ref(&pattern))
+            .map_err(|error| wrong_pattern(&error.into()))?;
         let is_matched = |file: &&PathBuf| file.strip_prefix(top).is_ok_and(|below| set.is_match(below));
         found.extend(files.iter().filter(is_matched).cloned());
     }
@@ -121,16 +122,32 @@ fn wrong_pattern(problem: &PatternProblem) -> Fault {
     Fault::permanent(FaultLayer::Config, "oracle", format!("A check cannot be used: {problem}."))
 }
 
-fn glob_set(patterns: &[ProtectPattern]) -> Result<GlobSet, globset::Error> {
-    let mut set = GlobSetBuilder::new();
-    for pattern in patterns {
-        let glob = &pattern.glob;
-        // A directory includes everything in it, and what would be loaded in its place.
-        for glob in [glob.clone(), format!("{glob}/**")].into_iter().chain(pattern.shadows()) {
-            set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
-        }
+/// What patterns protect.
+struct ProtectMatcher {
+    own: GlobSet,
+    shadows: GlobSet,
+}
+
+impl ProtectMatcher {
+    fn of(patterns: &[ProtectPattern]) -> Result<Self, globset::Error> {
+        let set = |globs: Vec<String>| {
+            let mut set = GlobSetBuilder::new();
+            for glob in globs {
+                set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
+            }
+            set.build()
+        };
+        // A directory includes everything in it.
+        let own = patterns.iter().flat_map(|pattern| [pattern.glob.clone(), format!("{}/**", pattern.glob)]);
+        let shadows = patterns.iter().flat_map(ProtectPattern::shadows);
+        Ok(Self { own: set(own.collect())?, shadows: set(shadows.collect())? })
     }
-    set.build()
+
+    /// Whether a file is protected, or would be loaded in place of one that is.
+    fn is_match(&self, path: impl AsRef<Path>) -> bool {
+        let path = path.as_ref();
+        self.own.is_match(path) || (!is_document(path) && self.shadows.is_match(path))
+    }
 }
 
 /// Whether a file is only what would be loaded in place of what a glob matches.
@@ -159,7 +176,7 @@ impl Protector {
 pub(crate) fn is_builders(registry: &CheckRegistry, file: &ProtectedPath) -> bool {
     let matches = |glob: &String| {
         let pattern = ProtectPattern::parse(glob).ok();
-        let set = pattern.and_then(|pattern| glob_set(std::slice::from_ref(&pattern)).ok());
+        let set = pattern.and_then(|pattern| ProtectMatcher::of(std::slice::from_ref(&pattern)).ok());
         set.is_some_and(|set| set.is_match(file.to_string()))
     };
     match registry.files.contains_key(file) {

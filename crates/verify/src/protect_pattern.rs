@@ -101,13 +101,19 @@ impl ProtectPattern {
             glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
         };
         let is_own = matches(&self.glob) || matches(&format!("{}/**", self.glob));
-        !is_own && self.shadows().iter().any(|shadow| matches(shadow))
+        !is_own && !is_document(path.as_ref()) && self.shadows().iter().any(|shadow| matches(shadow))
     }
 }
 
 /// The usual names of directories that contain nothing but tests.
 const TEST_DIRECTORIES: [&str; 9] =
     ["__tests__", "e2e", "integration-tests", "spec", "specs", "t", "test", "testing", "tests"];
+
+/// Whether a file is one that nothing loads as code or data, whatever its name is.
+pub(crate) fn is_document(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    ending.is_some_and(|ending| ["adoc", "html", "md", "pdf", "rst", "svg"].contains(&ending))
+}
 
 fn is_wild(part: &str) -> bool {
     part.contains(['*', '?', '[', '{', '\\'])
@@ -132,7 +138,11 @@ mod tests {
     #[test]
     fn what_has_the_name_of_tests_could_be_loaded_in_their_place() {
         for (pattern, shadows, others) in [
-            ("tests/**", "tests.py tests.json tests.abi3.so", "tests/a.py testsuite.py other/tests.py"),
+            (
+                "tests/**",
+                "tests.py tests.json tests.abi3.so",
+                "tests/a.py testsuite.py other/tests.py tests.md",
+            ),
             (
                 "test_calc.py",
                 "test_calc/__init__.py test_calc test_calc.abi3.so",

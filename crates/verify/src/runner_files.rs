@@ -8,46 +8,28 @@ use autonoe_core::check::Check;
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
-/// File names, wherever they are.
-const NAMES: [&str; 97] = [
-    ".babelrc",
-    ".bazelrc",
+use crate::make_rules::in_the_way_of_make;
+
+/// Ends of paths, wherever they are.
+const NAMES: &[&str] = &[
     ".bundle/config",
     ".busted",
-    ".c8rc.json",
     ".cargo/config",
     ".cargo/config.toml",
     ".config/nextest.toml",
-    ".coveragerc",
     ".env",
-    ".eslintrc.js",
     ".justfile",
-    ".mocharc.cjs",
-    ".mocharc.js",
-    ".mocharc.json",
-    ".mocharc.mjs",
-    ".mocharc.yaml",
-    ".mocharc.yml",
-    ".mvn/jvm.config",
-    ".mvn/maven.config",
-    ".noserc",
-    ".npmrc",
-    ".nycrc",
     ".pnp.cjs",
     ".pnpmfile.cjs",
-    ".proverc",
     ".pytest.ini",
     ".pytest.toml",
     ".rspec",
-    ".swcrc",
-    ".taprc",
-    ".yarnrc",
-    ".yarnrc.yml",
+    ".rspec-local",
+    ".shellspec",
     "BSDmakefile",
     "CMakeUserPresets.json",
     "CTestCustom.cmake",
     "CTestTestfile.cmake",
-    "Directory.Build.props",
     "GNUmakefile",
     "Justfile",
     "Rakefile",
@@ -56,58 +38,57 @@ const NAMES: [&str; 97] = [
     "Test/More.pm",
     "Test/Simple.pm",
     "Test2/API.pm",
-    "ava.config.js",
-    "babel.config.js",
     "build.rs",
     "bunfig.toml",
-    "conftest.py",
-    "cypress.config.js",
-    "cypress.config.ts",
     "deno.json",
     "deno.jsonc",
     "go.env",
     "go.work",
     "gradle.properties",
-    "jest.config.cjs",
-    "jest.config.js",
-    "jest.config.mjs",
-    "jest.config.ts",
+    "jest.config.json",
     "justfile",
-    "karma.conf.js",
     "makefile",
     "node.config.json",
     "nose2.cfg",
     "noxfile.py",
-    "phpunit.xml",
-    "phpunit.xml.dist",
-    "playwright.config.js",
-    "playwright.config.ts",
     "pyproject.toml",
     "pytest.ini",
-    "pytest.py",
     "pytest.toml",
     "rakefile",
     "rust-toolchain",
     "rust-toolchain.toml",
     "setup.cfg",
-    "sitecustomize.py",
     "spec/spec_helper.rb",
     "spec/support/jasmine.json",
     "strict.pm",
     "tox.ini",
     "unittest.cfg",
-    "usercustomize.py",
-    "vite.config.js",
-    "vite.config.ts",
-    "vitest.config.js",
-    "vitest.config.mts",
-    "vitest.config.ts",
-    "vitest.workspace.js",
-    "vitest.workspace.ts",
     "warnings.pm",
-    "wdio.conf.js",
-    "wdio.conf.ts",
 ];
+
+/// Modules that Python or pytest imports by itself.
+const RUNNER_MODULES: &[&str] =
+    &["_pytest", "conftest", "iniconfig", "pluggy", "pytest", "sitecustomize", "usercustomize"];
+
+/// Tools that only style or build what is there.
+const HARMLESS: &[&str] = &["markdownlint", "nvm", "postcss", "prettier", "stylelint", "tailwind"];
+
+/// Endings of JavaScript and TypeScript.
+const SCRIPTS: &[&str] = &["cjs", "cts", "js", "mjs", "mts", "ts"];
+
+/// Whether a name follows the customs for settings of tools: `.mocharc.json`, `jest.config.ts`, `karma.conf.js`, `phpunit.dist.xml`.
+fn is_settings_name(name: &str) -> bool {
+    let tool = |text: &str| !text.is_empty() && !HARMLESS.contains(&text);
+    let hidden = name.strip_prefix('.').and_then(|name| name.split('.').next()?.strip_suffix("rc"));
+    let script = name.rsplit_once('.').filter(|(_, ending)| SCRIPTS.contains(ending));
+    let script = script.and_then(|(stem, _)| stem.rsplit_once('.'));
+    let script =
+        script.filter(|(_, kind)| ["conf", "config", "workspace"].contains(kind)).map(|(tool, _)| tool);
+    hidden.is_some_and(tool)
+        || script.is_some_and(tool)
+        || (name.starts_with("phpunit") && name.contains(".xml"))
+        || (name.starts_with("Directory.") && !name.ends_with(".md"))
+}
 
 /// Modules of Python's standard library that tests and their runners import.
 #[rustfmt::skip]
@@ -141,12 +122,20 @@ const PYTHON_MODULES: [&str; 217] = [
 pub(crate) fn is_runner_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_named =
-        |listed: &str| path.strip_suffix(listed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
-    NAMES.into_iter().any(is_named)
+        |listed: &&str| path.strip_suffix(listed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
+    NAMES.iter().any(is_named)
+        || is_settings_name(name)
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
+        || format!("/{path}").contains("/.mvn/")
+        || (name == "entry_points.txt" && (path.contains(".dist-info/") || path.contains(".egg-info/")))
         || shadows_python(path)
         || shadows_a_program(path)
+}
+
+/// A link with the name of a module may lead to a package.
+fn is_linked_package(link: &str) -> bool {
+    shadows_python(&format!("{link}/__init__.py"))
 }
 
 /// Endings of files that interpreters load by a name without it.
@@ -191,27 +180,38 @@ const SKIPPED: [&str; 12] = [
 /// The most files that are looked at.
 const MAX_FILES: usize = 50_000;
 
-/// The files below `root` that test runners and interpreters read by themselves, without those of dependencies.
-pub(crate) fn runner_files_in(root: &Path, cancel: &CancellationToken) -> BTreeSet<String> {
+/// The files and links below `root`, without those of dependencies.
+fn files_in(root: &Path) -> impl Iterator<Item = DirEntry> {
     let is_skipped = |entry: &DirEntry| SKIPPED.iter().any(|name| entry.file_name() == *name);
     let walk = WalkBuilder::new(root)
         .standard_filters(false)
         .follow_links(false)
         .filter_entry(move |entry| !is_skipped(entry))
         .build();
-    let packages = PROGRAMS.iter().map(|name| format!("node_modules/.bin/{name}"));
-    let packages = packages.filter(|path| root.join(path).symlink_metadata().is_ok());
-    walk.filter_map(Result::ok)
-        .take(MAX_FILES)
-        .take_while(|_| !cancel.is_cancelled())
-        .filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()))
-        .filter(|path| is_runner_file(path))
-        .chain(packages)
-        .collect()
+    walk.filter_map(Result::ok).take(MAX_FILES)
 }
 
-/// Those among the files of a commit. Python imports a module in place of a directory beside it that is not a regular package.
-pub(crate) fn runner_files_of(paths: &BTreeSet<String>) -> BTreeSet<String> {
+/// The files below `root` that test runners and interpreters read by themselves, without those of dependencies, and what is in the way of
+/// the targets that a check has made there.
+pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &CancellationToken) -> BTreeSet<String> {
+    let packages = PROGRAMS.iter().map(|name| format!("node_modules/.bin/{name}"));
+    let packages = packages.filter(|path| root.join(path).symlink_metadata().is_ok());
+    let mut found: BTreeSet<String> = files_in(root)
+        .take_while(|_| !cancel.is_cancelled())
+        .filter_map(|entry| {
+            let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
+            let is_read = is_runner_file(&path) || (entry.path_is_symlink() && is_linked_package(&path));
+            is_read.then_some(path)
+        })
+        .chain(packages)
+        .collect();
+    found.extend(in_the_way_of_make(root, check, files_in(root).map(DirEntry::into_path), cancel));
+    found
+}
+
+/// Those among the files and links of a commit. Python imports a module in place of a directory beside it that is not a regular package, and
+/// package scripts start programs of dependencies by their names.
+pub(crate) fn runner_files_of(paths: &BTreeSet<String>, links: &BTreeSet<String>) -> BTreeSet<String> {
     let is_in = |directory: &str| {
         let below = format!("{directory}/");
         paths.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
@@ -220,21 +220,13 @@ pub(crate) fn runner_files_of(paths: &BTreeSet<String>) -> BTreeSet<String> {
         let module = path.strip_suffix(".py");
         module.is_some_and(|module| is_in(module) && !paths.contains(&format!("{module}/__init__.py")))
     };
-    paths.iter().filter(|path| is_runner_file(path) || shadows_a_directory(path)).cloned().collect()
-}
-
-/// What checks have `make` make: it does nothing if a file of that name is there.
-pub(crate) fn make_targets<'a>(checks: impl IntoIterator<Item = &'a Check>) -> BTreeSet<String> {
-    let mut found = BTreeSet::new();
-    let commands = checks.into_iter().flat_map(|check| check.setup.iter().chain([&check.command]));
-    for part in commands.flat_map(|command| command.split([';', '&', '|', '\n', '(', ')'])) {
-        let mut words = part.split_whitespace().skip_while(|word| word.rsplit('/').next() != Some("make"));
-        if words.next().is_some() {
-            let targets = words.filter(|word| !word.starts_with('-') && !word.contains(['=', '/', '<', '>']));
-            found.extend(targets.map(|word| word.trim_matches(['"', '\'']).to_owned()));
-        }
-    }
-    found
+    let is_decisive = |path: &&String| {
+        is_runner_file(path)
+            || shadows_a_directory(path)
+            || path.contains("node_modules/.bin/")
+            || (links.contains(*path) && is_linked_package(path))
+    };
+    paths.iter().filter(is_decisive).cloned().collect()
 }
 
 /// Whether Python would import it in place of a module of its own.
@@ -244,25 +236,32 @@ fn shadows_python(path: &str) -> bool {
     // A compiled one has the version in its name too.
     let module = parts.next().and_then(|name| name.split('.').next());
     let module = if module == Some("__init__") { parts.next() } else { module };
-    is_module && module.is_some_and(|module| PYTHON_MODULES.contains(&module))
+    let is_known = |module: &str| PYTHON_MODULES.contains(&module) || RUNNER_MODULES.contains(&module);
+    is_module && module.is_some_and(is_known)
 }
 
 #[cfg(test)]
 mod tests {
-    use autonoe_core::check::{Check, CheckOrigin};
-
-    use super::{is_runner_file, make_targets, runner_files_of};
+    use super::{is_runner_file, runner_files_of};
 
     #[test]
-    fn modules_in_place_of_directories_and_targets_of_make_are_known() {
-        let paths = ["app.py", "app/tests/test_a.py", "lib.py", "lib/__init__.py", "lib/a.py", "x.py"];
+    fn modules_in_place_of_directories_links_and_programs_are_known() {
+        let paths = [
+            "app.py",
+            "app/tests/test_a.py",
+            "lib.py",
+            "lib/__init__.py",
+            "lib/a.py",
+            "node_modules/.bin/mocha",
+            "node_modules/mocha/x.js",
+            "select",
+            "subprocess",
+            "x.py",
+        ];
         let paths = paths.map(str::to_owned).into_iter().collect();
-        assert_eq!(runner_files_of(&paths).into_iter().collect::<Vec<_>>(), ["app.py"]);
-        let check = Check {
-            setup: vec!["/usr/bin/make -j4 deps V=1".to_owned()],
-            ..Check::of_command("cd a && make 'test' lint; makeup x", CheckOrigin::User)
-        };
-        assert_eq!(make_targets([&check]).into_iter().collect::<Vec<_>>(), ["deps", "lint", "test"]);
+        let links = ["subprocess".to_owned()].into_iter().collect();
+        let found: Vec<_> = runner_files_of(&paths, &links).into_iter().collect();
+        assert_eq!(found, ["app.py", "node_modules/.bin/mocha", "subprocess"]);
     }
 
     #[test]
@@ -282,6 +281,16 @@ mod tests {
             "x/json.cpython-313-x86_64-linux-gnu.so",
             "json/__init__.abi3.so",
             "a.pth",
+            ".mocharc.jsonc",
+            "jest.config.json",
+            "a/babel.config.cjs",
+            ".rspec-local",
+            "phpunit.dist.xml",
+            ".mvn/extensions.xml",
+            "Directory.Build.targets",
+            "_pytest/__init__.py",
+            "sitecustomize/__init__.py",
+            "x.dist-info/entry_points.txt",
         ] {
             assert!(is_runner_file(path), "{path}");
         }
@@ -292,6 +301,10 @@ mod tests {
             "my_json.py",
             "tests/test_json.py",
             "jsonx/__init__.py",
+            ".prettierrc",
+            "src/config.js",
+            "app.config.json",
+            "tailwind.config.js",
         ] {
             assert!(!is_runner_file(path), "{path}");
         }
