@@ -71,7 +71,7 @@ pub struct CommonArgs {
     #[arg(long, value_name = "DURATION", value_parser = positive_duration, allow_hyphen_values = true)]
     pub max_outage: Option<Duration>,
 
-    /// Pass this environment variable to the agent's commands; its value is redacted everywhere (repeatable)
+    /// Pass this environment variable to the agent's commands; its value is redacted, except in what the agent commits (repeatable)
     #[arg(long, value_name = "NAME", value_parser = variable_name)]
     pub env: Vec<String>,
 

@@ -96,9 +96,9 @@ fn parts(
         ),
         RunOutcome::Unverified { claimed } => (
             EndingKind::Failure,
-            format!("Everything passed, but no valid check covers {}.", claimed.join(", ")),
+            format!("Everything passed, but no valid check confirms {} as it is now.", claimed.join(", ")),
             Some(text(
-                "Add checks to SPEC.md or .autonoe/checks.json, or accept the checks that are waiting for your decision (`autonoe checks`), \
+                "`autonoe status` shows why. Add checks to SPEC.md or .autonoe/checks.json, or accept those that wait for your decision (`autonoe checks`), \
                  then run again.",
             )),
         ),

@@ -102,6 +102,8 @@ impl Evidence {
     pub fn load(project: &Project, deliverable: &str) -> Result<Option<Self>, Fault> {
         let read = |StoredEvidence { value, is_ours }| {
             let evidence = serde_json::from_value(value).ok();
+            // One of another deliverable was put in its place.
+            let evidence = evidence.filter(|evidence: &Self| evidence.deliverable == deliverable);
             evidence.map(|evidence| Self { is_ours, ..evidence })
         };
         Ok(read_evidence(project, deliverable)?.and_then(read))
@@ -120,6 +122,14 @@ impl Evidence {
             |check: &&Check| format!("your check '{}' of {} has not run yet", check.name, self.deliverable);
         checks_of(checks, &self.deliverable).iter().filter(is_new).map(clause).collect()
     }
+
+    /// Whether none of the checks that verified the deliverable is left.
+    pub fn has_lost_checks(&self, checks: &[Check]) -> bool {
+        let present: HashSet<String> =
+            checks_of(checks, &self.deliverable).iter().map(|check| check_key(check)).collect();
+        let mut counting = self.checks.iter().filter(|check| check.counts);
+        !counting.any(|check| present.contains(&check_key(&check.check)))
+    }
 }
 
 /// Makes deliverables claimed that are verified without evidence of our own: their status came with a clone, or someone wrote it. Returns their
@@ -133,7 +143,9 @@ pub fn disown_foreign_findings(project: &Project, status: &mut ProjectStatus) ->
         };
         let evidence = read_evidence(project, &item.id)?;
         let is_ours = evidence.is_some_and(|evidence| {
-            evidence.is_ours && evidence.value["tree"].as_str() == finding.tree.as_deref()
+            evidence.is_ours
+                && evidence.value["deliverable"].as_str() == Some(&item.id)
+                && evidence.value["tree"].as_str() == finding.tree.as_deref()
         });
         if !is_ours {
             finding.assurance = Assurance::Claimed;
@@ -143,8 +155,8 @@ pub fn disown_foreign_findings(project: &Project, status: &mut ProjectStatus) ->
     Ok(disowned)
 }
 
-/// Makes deliverables claimed that were verified by other checks than the user's present ones: one was changed, or a new one has not run yet.
-/// Returns why, a clause each.
+/// Makes deliverables claimed that were verified by other checks than the present ones: one was changed, a new one has not run yet, or
+/// none of them is left. Returns the new ones, a clause each.
 pub fn disown_outdated_findings(
     project: &Project,
     status: &mut ProjectStatus,
@@ -157,11 +169,10 @@ pub fn disown_outdated_findings(
         else {
             continue;
         };
-        let new = match Evidence::load(project, &item.id)? {
-            Some(evidence) => evidence.new_checks(checks),
-            None => Vec::new(),
-        };
-        if !new.is_empty() || !changes_concerning(registry, &item.id).is_empty() {
+        let evidence = Evidence::load(project, &item.id)?;
+        let new = evidence.as_ref().map(|evidence| evidence.new_checks(checks)).unwrap_or_default();
+        let is_lost = evidence.is_some_and(|evidence| evidence.has_lost_checks(checks));
+        if is_lost || !new.is_empty() || !changes_concerning(registry, &item.id).is_empty() {
             finding.assurance = Assurance::Claimed;
         }
         reasons.extend(new);

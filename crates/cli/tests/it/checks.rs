@@ -85,7 +85,7 @@ fn without_a_check_a_deliverable_is_claimed_and_strict_refuses_it() {
     let run = project.run(&server, &["run", "--strict"]);
     run.assert_ended("unverified", 7);
     assert_eq!(run.sessions().len(), 1, "the run ends instead of looping");
-    assert!(run.stderr.contains("no valid check covers A"), "{}", run.stderr);
+    assert!(run.stderr.contains("no valid check confirms A"), "{}", run.stderr);
 }
 
 #[test]

@@ -120,3 +120,22 @@ async fn files_that_are_not_committed_protect_nothing() {
     fixture.commit(&[("calc.sh", ADDS)]);
     examiner.assert_claim("A", Assurance::Claimed, &["did not exist: tests/**"]).await;
 }
+
+#[tokio::test]
+async fn a_deliverable_whose_checks_are_gone_is_claimed_at_the_last_look() {
+    for (spec, is_accepted) in [(SPEC.replace("check A", "check B"), false), ("# Calc\n".to_owned(), true)] {
+        let fixture = VerifyFixture::new(SPEC);
+        let examiner = fixture.prepared().await;
+        fixture.commit(&[("calc.sh", ADDS)]);
+        examiner.assert_claim("A", Assurance::Verified, &[]).await;
+        drop(examiner);
+        fixture.commit(&[("SPEC.md", &spec), ("calc.sh", PRINTS_FIVE)]);
+        let next = fixture.prepared().await;
+        if is_accepted {
+            accepts(&next, "SPEC.md");
+        }
+        assert!(next.confirm().await.unwrap().is_clean());
+        let finding = next.deliverable("A").await.finding.expect("a finding");
+        assert_eq!(finding.assurance, Assurance::Claimed, "{spec}");
+    }
+}
