@@ -375,7 +375,9 @@ impl ProjectExaminer {
             let is_known = |found: &Finding| {
                 found.assurance == results.assurance && found.tree.as_ref() == tree && is_as_good(found)
             };
-            if results.failures.is_empty() && deliverable.finding.as_ref().is_some_and(is_known) {
+            let on_record = recorded.find(&deliverable.id).and_then(|item| item.finding.as_ref());
+            let is_on_record = on_record == deliverable.finding.as_ref();
+            if results.failures.is_empty() && is_on_record && on_record.is_some_and(is_known) {
                 continue;
             }
             let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Confirmation).await?;

@@ -50,9 +50,10 @@ git merge-base --is-ancestor "$4" "$5" && exit
 git merge-base "$4" "$5" > /dev/null && exit 1
 exit 3"#;
 
-/// Lists the changed files with their entries.
+/// Lists the changed files with their entries. What the user has committed meanwhile is not among them.
 const CHANGED: &str = r#"export GIT_DIR="$2"
-old=$4; [ "$old" ] || old=$(git hash-object -w -t tree /dev/null)
+if [ "$4" ]; then old=$(git merge-base "$4" "$5") || old=$4
+else old=$(git hash-object -w -t tree /dev/null); fi
 git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
 /// Updates index and working tree. Settings about how files are written are taken from the user's repository. Not even ignored files
@@ -492,16 +493,17 @@ impl<'a> LandingAttempt<'a> {
             Some(commit) => self.succeed(LIST, &[commit]).await?,
             None => String::new(),
         };
-        let hashes: HashMap<&str, &str> = listed.split_terminator('\0').filter_map(listed_file).collect();
+        let has: HashMap<&str, (&str, &str)> =
+            listed.split_terminator('\0').filter_map(listed_file).collect();
         let (mut removed, mut entries, mut restored) = (Vec::new(), String::new(), String::new());
         for file in files {
-            match hashes.get(file.path.as_str()) {
+            match has.get(file.path.as_str()) {
                 None => {
                     removed.push(&file.path);
                     entries.push_str(&format!("0 {}\t{}\0", "0".repeat(file.hash.len()), file.path));
                 }
                 // The user has committed it.
-                Some(hash) if *hash == file.hash => {}
+                Some(entry) if *entry == (&*file.mode, &*file.hash) && !self.is_missing(file) => {}
                 Some(_) => restored.push_str(&format!("{}\0", file.path)),
             }
         }
@@ -569,10 +571,11 @@ impl<'a> LandingAttempt<'a> {
     }
 }
 
-/// The path and the hash in an entry of `git ls-tree`.
-fn listed_file(entry: &str) -> Option<(&str, &str)> {
+/// The path, the mode and the hash in an entry of `git ls-tree`.
+fn listed_file(entry: &str) -> Option<(&str, (&str, &str))> {
     let (description, path) = entry.split_once('\t')?;
-    Some((path, description.split(' ').nth(2)?))
+    let mut words = description.split(' ');
+    Some((path, (words.next()?, words.nth(1)?)))
 }
 
 /// The files that git names, and why it does not change them.

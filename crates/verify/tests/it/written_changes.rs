@@ -139,3 +139,16 @@ async fn a_deliverable_whose_checks_are_gone_is_claimed_at_the_last_look() {
         assert_eq!(finding.assurance, Assurance::Claimed, "{spec}");
     }
 }
+
+#[tokio::test]
+async fn a_weaker_check_makes_its_deliverable_claimed_even_without_a_new_commit() {
+    let fixture = VerifyFixture::new(SPEC);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    drop(examiner);
+    fixture.write("SPEC.md", &SPEC.replace("add 10 20\n30\n", "add 10 20\n"));
+    let next = fixture.prepared().await;
+    assert!(next.confirm().await.unwrap().is_clean());
+    assert_eq!(next.deliverable("A").await.finding.unwrap().assurance, Assurance::Claimed);
+}

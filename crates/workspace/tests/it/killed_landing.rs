@@ -1,6 +1,7 @@
 //! A landing during which the process was killed is finished by the next start.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use autonoe_core::status::Tally;
@@ -15,10 +16,16 @@ async fn killed() -> (HubFixture, String) {
         ("long.txt", "short"),
         ("deleted.txt", "x"),
         ("missing.txt", "x"),
+        ("mode.sh", "x"),
+        ("gone.sh", "x"),
         ("untouched.txt", "x"),
     ]);
     let (workspace, revision) = fixture.workspace().await;
     fixture.git_in(&workspace.tree(), &["rm", "-q", "deleted.txt"]);
+    for name in ["mode.sh", "gone.sh"] {
+        fixture.git_in(&workspace.tree(), &["update-index", "--chmod=+x", name]);
+        fs::set_permissions(workspace.tree().join(name), Permissions::from_mode(0o755)).unwrap();
+    }
     let long = "0123456789".repeat(1000);
     let files =
         [("a.txt", "new\n"), ("long.txt", long.as_str()), ("missing.txt", "y"), ("added/file.txt", "new\n")];
@@ -28,8 +35,10 @@ async fn killed() -> (HubFixture, String) {
     fixture.write("a.txt", "new\n");
     fixture.write("added/file.txt", "new\n");
     fixture.write("long.txt", &long[..4096]);
-    fs::remove_file(fixture.path("missing.txt")).unwrap();
-    fs::remove_file(fixture.path("deleted.txt")).unwrap();
+    fs::set_permissions(fixture.path("mode.sh"), Permissions::from_mode(0o755)).unwrap();
+    for name in ["missing.txt", "deleted.txt", "gone.sh"] {
+        fs::remove_file(fixture.path(name)).unwrap();
+    }
     let old = revision.commit.unwrap();
     let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
     fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
