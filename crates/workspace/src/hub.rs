@@ -200,10 +200,10 @@ impl Hub {
         })
     }
 
-    /// As [`Self::fetch`]. If there is nothing new, git is not asked whether it can use the workspace.
+    /// As [`Self::fetch`]. If there is nothing beyond the base and what was fetched before, git is not asked whether it can use the workspace.
     pub async fn fetch_new(&self, workspace: &Workspace) -> Result<String, Fault> {
         match head_commit(&workspace.tree()) {
-            Some(commit) if self.last_fetched(workspace).as_ref() == Some(&commit) => {
+            Some(commit) if self.known(workspace).contains(&commit) => {
                 self.set_current(workspace, &commit)?;
                 Ok(commit)
             }

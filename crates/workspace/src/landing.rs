@@ -214,7 +214,7 @@ impl Hub {
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before)?;
         let finishing = async {
-            attempt.take_back_killed(&record, from.commit.as_deref()).await?;
+            attempt.take_back_unfinished(&record, from.commit.as_deref()).await?;
             if !is_where_it_was {
                 self.forget_landing();
                 return Ok(None);
@@ -439,6 +439,10 @@ impl<'a> LandingAttempt<'a> {
         let lock = BranchLock::take(&self.room, &self.from.top, record).await?;
         let updated = self.run(UPDATE, &[]).await?;
         if updated.code != 0 {
+            // Git says so if it has touched nothing.
+            if !updated.stderr.contains("Aborting") {
+                self.take_back_unfinished(record, self.from.commit.as_deref()).await?;
+            }
             lock.abort().await;
             return Err(LandingRefusal::Files(describe(&updated)).into());
         }
@@ -463,9 +467,9 @@ impl<'a> LandingAttempt<'a> {
         changed.iter().find(is_unwritten).map(|file| file.path.as_str())
     }
 
-    /// Takes back what a killed landing has written: files that are as the new commit has them, the beginnings of such files, and old ones that
+    /// Takes back what a killed or failed landing has written: files that are as the new commit has them, the beginnings of such files, and old ones that
     /// were removed before. `head` is the user's commit now. What the user has committed or edited since stays.
-    async fn take_back_killed(&self, record: &LandingRecord, head: Option<&str>) -> Result<(), Fault> {
+    async fn take_back_unfinished(&self, record: &LandingRecord, head: Option<&str>) -> Result<(), Fault> {
         // The user may have removed the commit from which it began.
         let Ok(changed) = self.changed_files().await else { return Ok(()) };
         let differing = self.succeed(DIFFERING, &[]).await?;

@@ -599,6 +599,9 @@ impl Hub {
             return Ok(Some(restored));
         }
         self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
+        if let Some(problem) = existing.problem() {
+            return Err(self.unusable(&existing, &problem));
+        }
         let commit = self.fetch_new(&existing).await?;
         let continues_base = self.continues_base(&existing, &commit).await?;
         let is_ahead = from.commit.as_ref() != Some(&commit);

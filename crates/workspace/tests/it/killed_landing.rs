@@ -142,3 +142,22 @@ async fn a_landing_that_cannot_be_written_is_undone_whole() {
     assert!(!fixture.path("added").exists());
     assert_eq!((fixture.read("file"), fixture.read("directory/x")), ("x".to_owned(), "x".to_owned()));
 }
+
+#[tokio::test]
+async fn files_that_git_removed_before_it_failed_are_back() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("b.txt", "x"), ("mount/x/a.txt", "x")]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.git_in(&workspace.tree(), &["rm", "-q", "-r", "mount/x"]);
+    fixture.work(&workspace, &[("b.txt", "new"), ("mount/x", "new")]);
+    // A directory in which something of the user's is, which git ignores, cannot become a file.
+    fixture.write(".git/info/exclude", "kept\n");
+    fixture.write("mount/x/kept", "the user's");
+    let landing = fixture.land(&workspace, &revision).await;
+    assert!(matches!(landing, Landing::Apart { .. }), "{landing:?}");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    assert_eq!(
+        (fixture.read("b.txt"), fixture.read("mount/x/kept")),
+        ("x".to_owned(), "the user's".to_owned())
+    );
+}
