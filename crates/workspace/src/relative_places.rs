@@ -38,12 +38,27 @@ const PERL_MODULES: &[&str] = &[
     "warnings.pm",
 ];
 
+/// Files that every Ruby loads when it starts, if they are found before its own.
+const RUBY_FILES: &[&str] = &[
+    "bundler.rb",
+    "did_you_mean.rb",
+    "error_highlight.rb",
+    "monitor.rb",
+    "rbconfig.rb",
+    "rubygems.rb",
+    "syntax_suggest.rb",
+];
+
 /// Variables whose value is a file or a directory, without being named like one.
 const PATH_VALUES: &[&str] = &[
     "BASH_ENV",
     "CC",
     "CXX",
     "ENV",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_EXEC_PATH",
+    "GIT_TEMPLATE_DIR",
     "INPUTRC",
     "LUA_INIT",
     "MAKEFILES",
@@ -52,7 +67,6 @@ const PATH_VALUES: &[&str] = &[
     "RUSTC_WRAPPER",
     "R_ENVIRON_USER",
     "R_PROFILE_USER",
-    "ZDOTDIR",
 ];
 
 /// Directories and files relative to any directory; an empty one is that directory itself.
@@ -60,6 +74,8 @@ const PATH_VALUES: &[&str] = &[
 pub(crate) struct RelativePlaces {
     python: Vec<String>,
     perl: Vec<String>,
+    ruby: Vec<String>,
+    zsh: Vec<String>,
     libraries: Vec<String>,
     /// Whatever is there is loaded.
     all: Vec<String>,
@@ -73,6 +89,8 @@ impl RelativePlaces {
         match name {
             "PYTHONPATH" => self.python.extend(entries),
             "PERL5LIB" | "PERLLIB" => self.perl.extend(entries),
+            "RUBYLIB" => self.ruby.extend(entries),
+            "ZDOTDIR" => self.zsh.extend(entries),
             "LD_LIBRARY_PATH" | "LD_PRELOAD" | "LD_AUDIT" => self.libraries.extend(entries),
             "PERL5OPT" => {
                 let modules = value.split_whitespace().filter_map(|word| word.strip_prefix("-M"));
@@ -82,15 +100,18 @@ impl RelativePlaces {
             }
             "RUBYOPT" => {
                 let loaded = words(value).filter_map(|word| word.strip_prefix("-r")).map(plain);
-                self.all.extend(loaded.filter(|path| path.contains('/')).flat_map(|path| {
+                self.all.extend(loaded.flat_map(|path| {
                     let script = format!("{path}.rb");
                     [path, script]
                 }));
+                let directories = words(value).filter_map(|word| word.strip_prefix("-I"));
+                self.ruby.extend(directories.filter(|path| !path.starts_with('/')).map(plain));
             }
             _ if PATH_VALUES.contains(&name) || is_settings_variable(name) => {
+                let is_path = PATH_VALUES.contains(&name) || name.ends_with("HOME");
                 let paths = words(value).map(|word| word.trim_start_matches('@'));
                 let paths = paths.filter(|word| !word.starts_with(['/', '~', '-']));
-                let paths = paths.filter(|word| word.contains('/') || PATH_VALUES.contains(&name));
+                let paths = paths.filter(|word| word.contains('/') || is_path);
                 self.all.extend(paths.map(plain).filter(|path| !path.is_empty()));
             }
             _ => {}
@@ -113,6 +134,8 @@ impl RelativePlaces {
         is_python
             || is_part
             || PERL_MODULES.contains(&name) && is_at(&self.perl, directory)
+            || RUBY_FILES.contains(&name) && is_at(&self.ruby, directory)
+            || name.starts_with(".z") && is_at(&self.zsh, directory)
             || (name.contains(".so") || name.ends_with(".dylib")) && is_at(&self.libraries, directory)
             || self.all.iter().any(|place| format!("/{path}/").contains(&format!("/{place}/")))
             || self.libraries.iter().any(|file| format!("/{path}").ends_with(&format!("/{file}")))
@@ -145,7 +168,13 @@ mod tests {
             ("LD_PRELOAD", "./x.so", "x.so a/x.so", "y.so"),
             ("ZDOTDIR", "dot", "dot/.zshenv", "dotted/.zshenv"),
             ("PERL5OPT", "-Ilib -MFoo::Bar", "lib/Foo/Bar.pm lib/strict.pm", "lib/Foo.pm strict.pm"),
+            ("ZDOTDIR", ".", ".zprofile a/.zshrc", "zprofile"),
             ("RUBYOPT", "-r./r/x", "r/x.rb", "x.rb"),
+            ("RUBYOPT", "-Ilib -rboot", "lib/boot.rb lib/rubygems.rb", "lib/other.rb"),
+            ("RUBYLIB", "lib", "lib/rubygems.rb", "lib/app.rb rubygems.rb"),
+            ("PYTHONHOME", "py", "py/lib/python3/os.py", "os.py"),
+            ("CARGO_HOME", "ch", "ch/config.toml", "config.toml"),
+            ("GIT_TEMPLATE_DIR", "tpl", "tpl/hooks/post-checkout", "post-checkout"),
             ("LUA_INIT", "@d9/i.lua", "d9/i.lua", "i.lua"),
             ("MAKEFILES", "more.mk", "more.mk", "Makefile"),
             ("NODE_ENV", "test", "", "test/a.js"),
