@@ -12,6 +12,10 @@ use tokio_util::sync::CancellationToken;
 const MAX_MAKEFILES: usize = 100;
 const MAX_BYTES: u64 = 256 * 1024;
 
+/// How far variables are followed, and the most bytes that come of it.
+const MAX_DEPTH: usize = 3;
+const MAX_EXPANDED: usize = 16 * 1024;
+
 /// What is in the way of the targets that a check has made, below `root`, where it ran. `files` are the files there.
 pub(crate) fn in_the_way_of_make(
     root: &Path,
@@ -72,11 +76,12 @@ struct MakeRules {
 impl MakeRules {
     fn parse(text: &str) -> Self {
         let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
+        let variables = variables(&text);
         let mut rules = Self::default();
         let mut targets: Vec<String> = Vec::new();
         for line in text.lines() {
             if let Some(command) = line.strip_prefix('\t') {
-                rules.add(&targets, command);
+                rules.add(&targets, &expanded(command, &variables));
                 continue;
             }
             let Some((left, right)) = line.split('#').next().and_then(|line| line.split_once(':')) else {
@@ -85,8 +90,9 @@ impl MakeRules {
             if left.contains('=') || right.trim_start_matches(':').starts_with('=') {
                 continue;
             }
+            let (left, right) = (&expanded(left, &variables), &expanded(right, &variables));
             let names = || left.split_whitespace().map(str::to_owned);
-            let (needs, command) = right.split_once(';').unwrap_or((right, ""));
+            let (needs, command) = right.split_once(';').unwrap_or((right.as_str(), ""));
             if names().any(|name| name == ".PHONY") {
                 rules.phony.extend(needs.split_whitespace().map(str::to_owned));
             }
@@ -119,6 +125,30 @@ impl MakeRules {
     }
 }
 
+/// The variables that a makefile sets, with their values.
+fn variables(text: &str) -> Vec<(&str, &str)> {
+    let lines = text.lines().filter(|line| !line.starts_with('\t'));
+    let pairs = lines.filter_map(|line| line.split('#').next()?.split_once('='));
+    let pairs =
+        pairs.map(|(name, value)| (name.trim_end_matches([':', '?', '+', '!', ' ']).trim(), value.trim()));
+    pairs.filter(|(name, _)| !name.is_empty() && !name.contains([' ', ':', '$'])).collect()
+}
+
+/// A text with the values of variables in place of their names, as far as one names another in turn.
+fn expanded(text: &str, variables: &[(&str, &str)]) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..MAX_DEPTH {
+        for (name, value) in variables {
+            if !text.contains('$') {
+                return text;
+            }
+            text = text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
+            text.truncate(text.floor_char_boundary(MAX_EXPANDED));
+        }
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -135,6 +165,10 @@ mod tests {
             check unit:: ; ./unit.sh\napp: app.c\n\t$(CC) -o app app.c\nlib.o: lib.c\n\tcc -c $< -o $@\n%.o: %.c\n\tx\n";
         let rules = MakeRules::parse(text);
         assert_eq!(rules.acting().collect::<Vec<_>>(), ["check", "test", "unit"]);
+        let text = "UNITS = a b\nTESTS := $(UNITS) c\nOBJECT=x.o\ntest: $(TESTS)\n${TESTS}:\n\tsh run.sh\n\
+            $(OBJECT): x.c\n\tcc -o $(OBJECT) x.c\nA = $(B)\nB = $(A)$(A)\n$(A):\n\tx\n";
+        let rules = MakeRules::parse(text);
+        assert_eq!(rules.acting().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Places in the user's own variables that are relative to wherever the user is: `PYTHONPATH=.`, `LD_LIBRARY_PATH=lib`, `ZDOTDIR=dot`. What
 //! programs load from there by themselves could be anywhere in the project.
 
+use std::path::Path;
+
 use crate::hook_text::{is_settings_variable, plain, words};
 
 /// Modules that every Python loads when it starts, if they are found before its own.
@@ -136,9 +138,17 @@ impl RelativePlaces {
             || PERL_MODULES.contains(&name) && is_at(&self.perl, directory)
             || RUBY_FILES.contains(&name) && is_at(&self.ruby, directory)
             || name.starts_with(".z") && is_at(&self.zsh, directory)
-            || (name.contains(".so") || name.ends_with(".dylib")) && is_at(&self.libraries, directory)
+            || (name.contains(".so") || name.ends_with(".dylib")) && self.is_in_library(directory)
             || self.all.iter().any(|place| format!("/{path}/").contains(&format!("/{place}/")))
             || self.libraries.iter().any(|file| format!("/{path}").ends_with(&format!("/{file}")))
+    }
+}
+
+impl RelativePlaces {
+    /// The loader also looks in directories for some kinds of processors.
+    fn is_in_library(&self, directory: &str) -> bool {
+        let mut above = Path::new(directory).ancestors().filter_map(Path::to_str);
+        above.any(|above| is_at(&self.libraries, above))
     }
 }
 
@@ -164,7 +174,7 @@ mod tests {
             ("PYTHONPATH", "src", "src/sitecustomize.py a/src/os.py", "sitecustomize.py src/a.py"),
             ("PYTHONPATH", "/opt/src", "", "sitecustomize.py src/sitecustomize.py"),
             ("LD_LIBRARY_PATH", "/opt/x:.", "libz.so.1 a/libz.so", "main.c libz.c"),
-            ("LD_LIBRARY_PATH", "lib", "lib/libz.so.1", "libz.so.1"),
+            ("LD_LIBRARY_PATH", "lib", "lib/libz.so.1 lib/glibc-hwcaps/x86-64-v2/libc.so.6", "libz.so.1"),
             ("LD_PRELOAD", "./x.so", "x.so a/x.so", "y.so"),
             ("ZDOTDIR", "dot", "dot/.zshenv", "dotted/.zshenv"),
             ("PERL5OPT", "-Ilib -MFoo::Bar", "lib/Foo/Bar.pm lib/strict.pm", "lib/Foo.pm strict.pm"),
