@@ -143,7 +143,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Cost(args)) => commands::cost::cmd_cost(&args, &environment),
         Some(CliCommand::Agent(args)) => commands::agent::cmd_agent(args, &environment),
         Some(CliCommand::Harness(args)) => commands::harness::cmd_harness(args, &environment),
-        Some(CliCommand::Fleet(args)) => commands::fleet::cmd_fleet(args, &environment),
+        Some(CliCommand::Fleet(args)) => commands::fleet::cmd_fleet(args, &environment, Cli::command),
         Some(CliCommand::Init(args)) => commands::init::cmd_init(&args, &environment),
         Some(CliCommand::Doctor(args)) => commands::doctor::cmd_doctor(&args, &environment),
         Some(CliCommand::Demo(args)) => commands::demo::cmd_demo(args, environment),
@@ -154,6 +154,6 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Mcp(args)) => commands::mcp::cmd_mcp(&args, environment),
         Some(CliCommand::Completions(args)) => commands::completions::cmd_completions(&args),
         Some(CliCommand::Man(args)) => commands::man::cmd_man(&args, Cli::command()),
-        Some(CliCommand::CheckDocs(args)) => commands::check_docs::cmd_check_docs(&args),
+        Some(CliCommand::CheckDocs(args)) => commands::check_docs::cmd_check_docs(&args, &Cli::command()),
     }
 }

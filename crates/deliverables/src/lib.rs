@@ -7,6 +7,7 @@
 
 mod address;
 mod arguments;
+mod call_result;
 mod in_process;
 mod mcp;
 mod mcp_relay;
@@ -16,10 +17,11 @@ mod socket;
 mod spec;
 
 pub use address::CallAddress;
+pub use call_result::CallResult;
 pub use in_process::{MCP_PREFIX, tools_for};
 pub use mcp::answer_message;
 pub use mcp_relay::{CALLS_VARIABLE, RELAY_ARG, relay, relay_stdio, run_helper_process};
-pub use service::{CallResult, DeliverableService};
+pub use service::DeliverableService;
 pub use shared_tools::SharedTools;
 pub use socket::{CallServer, serve_stdio};
 pub use spec::spec;

@@ -19,15 +19,8 @@ use tokio::sync::watch;
 use crate::arguments::{
     CreateArgs, DEFAULT_LIST_LIMIT, DeliverableArgs, ListArgs, ReviewArgs, SetStatusArgs, read,
 };
+use crate::call_result::CallResult;
 use crate::shared_tools::{SharedTools, offered};
-
-/// Result of a tool call: one line of JSON for the model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallResult {
-    pub content: String,
-    /// True if the call was refused or failed.
-    pub is_error: bool,
-}
 
 /// Called for every change of a deliverable's status.
 pub type Notify = Box<dyn Fn(&StatusChange) + Send + Sync>;

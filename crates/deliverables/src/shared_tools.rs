@@ -4,7 +4,7 @@ use autonoe_core::instruction::Phase;
 use autonoe_tools::ToolSpec;
 use serde_json::Value;
 
-use crate::service::CallResult;
+use crate::call_result::CallResult;
 
 /// Tools beside those of deliverables, on the same server. Calls may wait for other processes.
 pub trait SharedTools: Send + Sync {

@@ -4,7 +4,7 @@ use autonoe_harness::handle::HarnessResult;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::strategy::CoordinationStrategy;
+use crate::coordination_strategy::CoordinationStrategy;
 
 /// The result of harnesses under one strategy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

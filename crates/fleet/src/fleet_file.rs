@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use problem::{FleetFileError, FleetProblem};
 
-use crate::strategy::CoordinationStrategy;
+use crate::coordination_strategy::CoordinationStrategy;
 
 /// Maximum size of a fleet file, in bytes.
 pub(crate) const MAX_FILE: usize = 1024 * 1024;

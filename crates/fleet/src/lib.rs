@@ -7,15 +7,18 @@
 //! This crate starts processes, but knows neither git nor the options of our binary: [`FleetHost`] is given to it.
 
 mod aggregated_result;
+mod coordination_strategy;
 mod fleet_file;
 mod fleet_host;
 mod fleet_lock;
 mod meta_state;
 mod shared_context;
+mod strategies;
 mod strategy;
 mod supervisor;
 
 pub use aggregated_result::AggregatedResult;
+pub use coordination_strategy::CoordinationStrategy;
 pub use fleet_file::{
     Aggregation, FleetFile, FleetFileError, FleetProblem, MAX_HARNESSES, OnComplete, StrategySettings,
     SubHarness, VoteSelection,
@@ -26,5 +29,6 @@ pub use meta_state::{FleetRow, HarnessProgress, HarnessRow, MetaState, MetaState
 pub use shared_context::{
     Artifact, ArtifactFile, CrossHarnessEvent, MAX_ARTIFACT, MAX_VALUE, SharedContext, SharedContextError,
 };
-pub use strategy::{CoordinationStrategy, FleetMember, Strategy, StrategyDecision, strategy_for};
+pub use strategies::strategy_for;
+pub use strategy::{FleetMember, Strategy, StrategyDecision};
 pub use supervisor::{BEGIN, FleetEvent, FleetOutcome, Supervisor, SupervisorError, WakeUp};

@@ -1,53 +1,12 @@
-//! Strategies: what may start, and what the end of one harness means for the others.
+//! What a strategy decides: what may start, and what the end of one harness means for the others.
 //!
 //! A strategy decides and remembers; it starts nothing and waits for nothing. [`Strategy::execute`] is the one loop, over a
 //! [`HarnessManager`] that does.
 
-mod parallel;
-mod pipeline;
-mod race;
-mod voting;
-
 use autonoe_harness::handle::{HarnessResult, HarnessStatus};
-use serde::{Deserialize, Serialize};
 
 use crate::aggregated_result::AggregatedResult;
-use crate::fleet_file::StrategySettings;
-
-use self::parallel::ParallelStrategy;
-use self::pipeline::PipelineStrategy;
-use self::race::RaceStrategy;
-use self::voting::VotingStrategy;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CoordinationStrategy {
-    Parallel,
-    Pipeline,
-    Race,
-    Voting,
-}
-
-impl CoordinationStrategy {
-    pub const ALL: [Self; 4] = [Self::Parallel, Self::Pipeline, Self::Race, Self::Voting];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Parallel => "parallel",
-            Self::Pipeline => "pipeline",
-            Self::Race => "race",
-            Self::Voting => "voting",
-        }
-    }
-
-    /// Whether harnesses compete, so that checks must decide between them.
-    pub fn is_contest(self) -> bool {
-        match self {
-            Self::Race | Self::Voting => true,
-            Self::Parallel | Self::Pipeline => false,
-        }
-    }
-}
+use crate::coordination_strategy::CoordinationStrategy;
 
 /// A harness as a strategy sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,20 +21,20 @@ pub struct FleetMember {
 }
 
 impl FleetMember {
-    fn is_pending(&self) -> bool {
+    pub(crate) fn is_pending(&self) -> bool {
         self.status == HarnessStatus::Pending && self.result.is_none()
     }
 
-    fn has_succeeded(&self) -> bool {
+    pub(crate) fn has_succeeded(&self) -> bool {
         self.result.as_ref().is_some_and(|result| result.success)
     }
 
-    fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.result.as_ref().is_some_and(|result| !result.success)
     }
 
     /// Whether it is done and every check of its roadmap has passed: what it says about itself is not enough.
-    fn is_confirmed(&self, result: &HarnessResult) -> bool {
+    pub(crate) fn is_confirmed(&self, result: &HarnessResult) -> bool {
         result.success && self.checked_tasks > 0 && result.tasks_verified >= self.checked_tasks
     }
 }
@@ -210,41 +169,17 @@ impl dyn Strategy + '_ {
     }
 }
 
-pub fn strategy_for(settings: &StrategySettings) -> Box<dyn Strategy> {
-    match settings.coordination {
-        CoordinationStrategy::Parallel => Box::new(ParallelStrategy { fail_fast: settings.fail_fast }),
-        CoordinationStrategy::Pipeline => Box::new(PipelineStrategy {
-            stop_on_failure: settings.stop_on_failure,
-            pass_context: settings.pass_context,
-            initial_context: settings.initial_context.clone(),
-        }),
-        CoordinationStrategy::Race => Box::new(RaceStrategy {
-            min_progress_to_win: settings.min_progress_to_win,
-            terminate_losers: settings.terminate_losers,
-            winner: None,
-        }),
-        CoordinationStrategy::Voting => Box::new(VotingStrategy {
-            min_votes: settings.min_votes,
-            selection_criteria: settings.selection_criteria,
-            votes: Vec::new(),
-        }),
-    }
-}
-
 /// All that have not started.
-fn start_all(members: &[FleetMember]) -> Vec<StrategyDecision> {
+pub(crate) fn start_all(members: &[FleetMember]) -> Vec<StrategyDecision> {
     let pending = members.iter().filter(|member| member.is_pending());
     pending.map(|member| StrategyDecision::Start(member.id.clone())).collect()
 }
 
 /// `a and b`, or `a, b and c`.
-fn listed(names: &[&str]) -> String {
+pub(crate) fn listed(names: &[&str]) -> String {
     match names {
         [] => String::new(),
         [one] => (*one).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
-
-#[cfg(test)]
-mod tests;

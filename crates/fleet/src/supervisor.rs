@@ -27,7 +27,8 @@ use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch};
 use crate::fleet_lock::{FleetLock, FleetLockError};
 use crate::meta_state::{FleetRow, HarnessRow, MetaState, MetaStateError, Request};
 use crate::shared_context::{SharedContext, SharedContextError};
-use crate::strategy::{FleetMember, strategy_for};
+use crate::strategies::strategy_for;
+use crate::strategy::FleetMember;
 
 pub use self::fleet_event::{FleetEvent, FleetOutcome};
 use self::running::{RunningHarness, StopReason};

@@ -3,11 +3,14 @@
 //! The order is: a nudge, the task in other words, another model, three approaches, a person. What was tried is recorded before it is acted
 //! on, so that a process that was killed continues the remedy that it was at.
 
+mod approaches;
 mod escalation;
 mod exploration;
 mod mutation;
 mod nudge;
 mod person;
+mod rung;
+mod sections;
 mod strategy;
 
 use autonoe_core::event::ProgressVerdict;
@@ -17,13 +20,13 @@ use serde::{Deserialize, Serialize};
 use crate::roadmap::Task;
 use escalation::ESCALATION;
 
-pub use escalation::{ModelEscalator, Rung};
-pub use exploration::{
-    BranchExplorer, BranchOutcome, Exploration, ExplorationBranch, ExplorationState, KeptBranch,
-};
+pub use approaches::{BranchOutcome, Exploration, ExplorationBranch, ExplorationState, KeptBranch};
+pub use escalation::ModelEscalator;
+pub use exploration::BranchExplorer;
 pub use mutation::{Mutation, PromptMutator};
 pub use nudge::Nudge;
 pub use person::AskPerson;
+pub use rung::Rung;
 pub use strategy::{
     AppliedRemedy, LoopContext, RecoveryResult, RecoveryStrategy, RemedyOutcome, RewriteRequest,
 };

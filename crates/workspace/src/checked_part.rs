@@ -2,7 +2,8 @@
 
 use autonoe_core::fault::Fault;
 
-use crate::hub::{Hub, is_hash};
+use crate::commit_hash::is_hash;
+use crate::hub::Hub;
 
 /// Prints the number of commits that `$2` has and `$3` does not; then, for each other argument that `$2` continues, the number of commits since
 /// and the commit. 0 stands for the same files. `$1` is the repository.

@@ -17,6 +17,7 @@ use autonoe_git::{Finished, GitRoom, Skeleton, broken, pipe, write_ref};
 use autonoe_sandbox::{Repository, RoomConfig};
 use tempfile::TempDir;
 
+use crate::commit_hash::is_hash;
 use crate::hub_layout::HubLayout;
 use crate::object_files::{link_objects, pack_files};
 use crate::project_revision::ProjectRevision;
@@ -391,8 +392,4 @@ fn why_refused(packed: &Finished, indexed: &Finished) -> String {
         (0, _) => format!("an object is malformed ({})", indexed.reason()),
         _ => format!("its objects cannot be read ({})", packed.reason()),
     }
-}
-
-pub(crate) fn is_hash(text: &str) -> bool {
-    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -5,7 +5,8 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{PlanReport, RunOutcome};
 use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState};
 
-use crate::site::{SiteEvent, WorkspaceSite};
+use crate::site::WorkspaceSite;
+use crate::site_event::SiteEvent;
 use crate::worker_site::WorkerSite;
 
 /// A plan whose sessions take place in a workspace.

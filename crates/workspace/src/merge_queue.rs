@@ -1,15 +1,11 @@
-//! Where the commits of several workers come together: one turn at a time, and only what checks have passed on stays.
+//! Where the commits of several workers come together, one turn at a time.
 
 use autonoe_core::fault::Fault;
-use autonoe_core::hub_refs;
-use autonoe_git::write_ref;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 use crate::claim_fetch::CheckedCommit;
-use crate::hub::{Hub, UNUSABLE};
-use crate::merging::Merge;
+use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
-use crate::worker_site::{MERGED_BRANCH, WorkerSite};
 use crate::workspace::Workspace;
 
 /// The queue of a run.
@@ -23,112 +19,10 @@ pub struct MergeQueue {
     pub(crate) turn: Mutex<()>,
 }
 
-/// What became of the commits of a worker.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MergeAttempt {
-    /// Checks look at the result from now on.
-    Merged,
-    /// These files were changed by others too. [`crate::MERGED_BRANCH`] has their changes.
-    Conflict(Vec<String>),
-    /// The agent has made its repository unusable.
-    Unusable(String),
-}
-
-/// The only one that may change what is finished, until it is dropped.
-pub struct MergeTurn<'a> {
-    queue: &'a MergeQueue,
-    /// The commit that has all that is finished.
-    finished: String,
-    /// With what was merged in this turn, and not accepted yet.
-    merged: String,
-    _turn: MutexGuard<'a, ()>,
-}
-
 impl MergeQueue {
-    /// Waits until nobody else has a turn.
-    pub async fn turn(&self) -> Result<MergeTurn<'_>, Fault> {
-        let turn = self.turn.lock().await;
-        let finished = self.finished()?;
-        Ok(MergeTurn { queue: self, merged: finished.clone(), finished, _turn: turn })
-    }
-
     /// The commit that has all that is finished.
     pub(crate) fn finished(&self) -> Result<String, Fault> {
         let finished = self.hub.last_fetched(&self.run).or_else(|| self.from.commit.clone());
         finished.ok_or_else(|| self.hub.failed("nothing is committed yet"))
-    }
-}
-
-impl MergeTurn<'_> {
-    /// Merges the commits of a worker with all that is finished, and with what was merged in this turn.
-    pub async fn add(&mut self, site: &WorkerSite, message: &str) -> Result<MergeAttempt, Fault> {
-        let hub = &self.queue.hub;
-        let commit = match site.fetch().await {
-            Err(fault) if fault.code == UNUSABLE => return Ok(MergeAttempt::Unusable(fault.message)),
-            fetched => fetched?,
-        };
-        match hub.merge(&self.queue.from, &self.merged, &commit, message).await? {
-            Merge::Conflict(files) => {
-                site.offer(&self.finished);
-                Ok(MergeAttempt::Conflict(files))
-            }
-            Merge::Unrelated => {
-                site.offer(&self.finished);
-                Ok(MergeAttempt::Unusable(format!(
-                    "Your commits do not continue those of the project, so they cannot be merged. `git reset --soft {MERGED_BRANCH}` keeps \
-                     your files; commit them again, look at what that changes, and call again."
-                )))
-            }
-            Merge::Clean(merged) => {
-                hub.show_checks(&merged)?;
-                self.merged = merged;
-                Ok(MergeAttempt::Merged)
-            }
-        }
-    }
-
-    /// Whether nothing was merged that is not finished already.
-    pub fn is_unchanged(&self) -> bool {
-        self.finished == self.merged
-    }
-
-    /// Has checks look at what was finished before, for a moment.
-    pub fn show_finished(&self) -> Result<(), Fault> {
-        self.queue.hub.show_checks(&self.finished)
-    }
-
-    pub fn show_merged(&self) -> Result<(), Fault> {
-        self.queue.hub.show_checks(&self.merged)
-    }
-
-    /// The checks have passed: what was merged is finished.
-    pub fn accept(&mut self) -> Result<(), Fault> {
-        let (queue, merged) = (self.queue, self.merged.clone());
-        let written = write_ref(&queue.hub.layout.git_dir(), hub_refs::MERGED, &merged);
-        written.map_err(|error| queue.hub.unwritable(&error))?;
-        queue.hub.set_current(&queue.run, &merged)?;
-        queue.checked.set(Some(merged.clone()));
-        self.finished = merged;
-        Ok(())
-    }
-
-    /// Nothing of what was merged since stays.
-    pub fn reject(&mut self) -> Result<(), Fault> {
-        self.merged.clone_from(&self.finished);
-        self.show_finished()
-    }
-
-    /// Lets the agent of a worker get what is finished.
-    pub fn offer_to(&self, site: &WorkerSite) {
-        site.offer(&self.finished);
-    }
-}
-
-impl Drop for MergeTurn<'_> {
-    fn drop(&mut self) {
-        // A session may end in the middle of its turn. If this fails too, the next turn or start does it.
-        if !self.is_unchanged() {
-            let _ = self.show_finished();
-        }
     }
 }

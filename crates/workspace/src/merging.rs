@@ -5,7 +5,8 @@ use std::path::Path;
 use autonoe_core::fault::Fault;
 use autonoe_git::{GitRoom, Skeleton};
 
-use crate::hub::{Hub, is_hash};
+use crate::commit_hash::is_hash;
+use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
 
 /// Exit code of a script that found a conflict.

@@ -13,7 +13,8 @@ use autonoe_core::fault::Fault;
 use autonoe_core::own_edits::OwnEdits;
 use autonoe_files::{DOCUMENT_LIMIT, read_bytes_beneath, read_text, to_text};
 
-use crate::hub::{Hub, UNUSABLE, is_hash};
+use crate::commit_hash::is_hash;
+use crate::hub::{Hub, UNUSABLE};
 use crate::hub_layout::HubLayout;
 use crate::workspace::Workspace;
 

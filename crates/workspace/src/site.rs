@@ -4,7 +4,6 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 
-use autonoe_core::event::HookFile;
 use autonoe_core::examiner::ClaimPreparation;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::status::Tally;
@@ -22,6 +21,7 @@ use crate::merge_queue::MergeQueue;
 use crate::own_edits::OwnEditedFile;
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
+use crate::site_event::SiteEvent;
 use crate::worker_site::WorkerSite;
 use crate::workspace::Workspace;
 
@@ -42,33 +42,6 @@ pub enum LandWhen {
     /// When the run ends.
     End,
     Never,
-}
-
-/// Something that happened to the commits of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SiteEvent {
-    /// Uncommitted files of an agent were committed at the end of its session.
-    Saved {
-        files: usize,
-        /// Files that cannot be committed.
-        left: Vec<String>,
-    },
-    /// Commits or changes of an agent cannot be used; what was fetched before is kept.
-    Unusable {
-        why: String,
-    },
-    Landed {
-        branch: String,
-        commit: String,
-        ci_files: Vec<String>,
-        hook_files: Vec<HookFile>,
-    },
-    /// Commits are on a branch of their own in the user's repository.
-    Apart {
-        branch: String,
-        commit: String,
-        why: LandingRefusal,
-    },
 }
 
 /// The workspace of a run, and how far its commits have come.

@@ -14,7 +14,7 @@ use autonoe_git::write_ref;
 use crate::hub::UNUSABLE;
 use crate::landing_error::LandingRefusal;
 use crate::merge_queue::MergeQueue;
-use crate::site::SiteEvent;
+use crate::site_event::SiteEvent;
 use crate::workspace::Workspace;
 use crate::workspace_preparation::Preparation;
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use autonoe_files::UntrustedDir;
 
-use crate::hub::is_hash;
+use crate::commit_hash::is_hash;
 
 /// Longer than any name of a branch that git accepts.
 const MAX_LENGTH: u64 = 4096;

@@ -16,7 +16,7 @@ use autonoe_fleet::{FleetRow, HarnessRow, MetaState};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_harness::handle::HarnessHandle;
 use autonoe_harness::process::process_identity;
-use clap::{Args, Subcommand};
+use clap::{Args, Command, Subcommand};
 
 use crate::environment::Environment;
 use crate::project_args::ProjectArgs;
@@ -58,9 +58,10 @@ enum FleetSubcommand {
     Du(disk_use::FleetDuArgs),
 }
 
-pub fn cmd_fleet(args: FleetArgs, environment: &Environment) -> Result<u8, Fault> {
+/// `parser` is the one of the whole command line, for the commands of harnesses.
+pub fn cmd_fleet(args: FleetArgs, environment: &Environment, parser: fn() -> Command) -> Result<u8, Fault> {
     match args.command {
-        FleetSubcommand::Up(args) => up::cmd_up(&args, environment),
+        FleetSubcommand::Up(args) => up::cmd_up(&args, environment, &parser()),
         FleetSubcommand::Status(args) => status::cmd_status(&args, environment),
         FleetSubcommand::Send(args) => control::cmd_send(&args, environment),
         FleetSubcommand::Pause(args) => control::cmd_pause(&args, environment),

@@ -21,6 +21,9 @@ pub fn lines(run: &ResolvedRun) -> Vec<String> {
         }
         lines.push(("Model", backend.models.work.clone()));
     }
+    if run.workers.len() > 1 {
+        lines.push(("Agents", format!("{} at once", run.workers.len())));
+    }
     lines.push(("Sandbox", run.room_config.sandbox.layer().name().to_owned()));
     let (options, limits) = (&run.options, &run.options.limits);
     let thinking = options.thinking.zip(run.backends.first());

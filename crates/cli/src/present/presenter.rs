@@ -12,7 +12,7 @@ use autonoe_core::notification::NotificationLevel;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
-use autonoe_report::{assurance, cost};
+use autonoe_report::{assurance, cost, one_line};
 use jiff::Timestamp;
 
 use super::activity::{agent_activity, run_activity};
@@ -53,6 +53,8 @@ pub struct Presenter {
     open_calls: Mutex<HashMap<String, Option<String>>>,
     /// What the sessions at work build, by their numbers.
     at_work: Mutex<BTreeMap<u32, String>>,
+    /// What the session that has just ended was for, if others are at work.
+    ended: Mutex<Option<String>>,
     /// Whose event is being shown, if several sessions are at work.
     speaker: Mutex<Option<String>>,
     /// Tool calls that a gate denied.
@@ -72,6 +74,7 @@ impl Presenter {
             waiting: AtomicBool::new(false),
             open_calls: Mutex::default(),
             at_work: Mutex::default(),
+            ended: Mutex::default(),
             speaker: Mutex::default(),
             denied: AtomicU32::new(0),
             next_steps: Mutex::default(),
@@ -203,7 +206,9 @@ impl Presenter {
                     other => format!(" {},", other.name()),
                 };
                 let (cost, duration) = (cost(*cost_usd), format_duration(*duration));
-                self.info(&format!("Session {number}:{ended} cost={cost}, duration={duration}"));
+                let subject = self.ended.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let subject = subject.map(|subject| format!(" ({})", one_line(&subject))).unwrap_or_default();
+                self.info(&format!("Session {number}{subject}:{ended} cost={cost}, duration={duration}"));
                 if let SessionEnd::Stuck { reason } = outcome {
                     self.print(MessageLevel::Setback, &format!("[STUCK] {reason}"));
                 }
@@ -338,7 +343,10 @@ impl Presenter {
                 let subject = deliverable.clone().unwrap_or_else(|| instruction.to_string());
                 at_work.insert(*number, subject);
             }
-            Event::Run(RunEvent::SessionEnded { number, .. }) => drop(at_work.remove(number)),
+            Event::Run(RunEvent::SessionEnded { number, .. }) => {
+                let subject = at_work.remove(number).filter(|_| !at_work.is_empty());
+                *self.ended.lock().unwrap_or_else(PoisonError::into_inner) = subject;
+            }
             Event::Run(_) | Event::Agent(_) => {}
         }
         let is_agents = matches!(event, Event::Agent(_)) && at_work.len() > 1;

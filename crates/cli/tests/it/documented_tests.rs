@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::support::CliTestProject;
+
 const PAGES: [(&str, &str); 3] = [
     ("docs/verification.md", "crates/verify/tests/it"),
     ("docs/security.md", "crates/sandbox/tests/it"),
@@ -81,4 +83,34 @@ fn every_row_of_promises_names_a_test() {
     for row in rows {
         assert!(named_tests(row).iter().any(|(_, tests)| !tests.is_empty()), "{row}");
     }
+}
+
+/// The exit status of `autonoe check-docs` and what it prints.
+fn check_docs(pages: &[PathBuf]) -> (bool, String) {
+    let output =
+        CliTestProject::empty().autonoe(None).arg("check-docs").args(pages).output().expect("started");
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&printed).into_owned())
+}
+
+#[test]
+fn every_command_in_the_documentation_is_understood() {
+    let pages = fs::read_dir(top().join("docs")).expect("docs").map(|entry| entry.expect("a page").path());
+    let pages = pages.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let (is_understood, printed) = check_docs(&pages.chain([top().join("README.md")]).collect::<Vec<_>>());
+    assert!(is_understood, "{printed}");
+    let count: usize =
+        printed.split_whitespace().next().and_then(|count| count.parse().ok()).expect("a count");
+    assert!(count > 50, "few commands were found: {printed}");
+}
+
+#[test]
+fn a_command_that_does_not_exist_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = directory.path().join("page.md");
+    fs::write(&page, "Start `autonoe run --fast`, then:\n\n    autonoe status   # where it stands\n")
+        .expect("written");
+    let (is_understood, printed) = check_docs(&[page]);
+    assert!(!is_understood && printed.contains("1 of 2 commands are not understood:\n"), "{printed}");
+    assert!(printed.contains("page.md: autonoe run --fast: error: unexpected argument"), "{printed}");
 }

@@ -4,7 +4,7 @@ use autonoe_harness::roadmap::KeyProblem;
 use autonoe_harness::roadmap::key_names::{ForeignKey, ForeignKeys, plain_key, unknown_key};
 use autonoe_harness::roadmap::values::{NO, YES};
 
-use crate::strategy::CoordinationStrategy;
+use crate::coordination_strategy::CoordinationStrategy;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {

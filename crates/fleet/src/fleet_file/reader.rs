@@ -14,7 +14,7 @@ use super::{
     Aggregation, FleetFile, MAX_HARNESSES, OnComplete, StrategySettings, SubHarness, UNNAMED, VoteSelection,
     plain_name,
 };
-use crate::strategy::CoordinationStrategy;
+use crate::coordination_strategy::CoordinationStrategy;
 
 struct Field<'a> {
     key: Key,

@@ -2,7 +2,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{FleetFile, OnComplete, VoteSelection, plain_name};
-use crate::strategy::CoordinationStrategy;
+use crate::coordination_strategy::CoordinationStrategy;
 
 const BACKENDS: [&str; 4] = ["claude", "codex", "gemini", "native"];
 

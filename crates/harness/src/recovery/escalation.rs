@@ -1,29 +1,10 @@
 //! Another model, along the ladder of the user's configuration.
 
-use std::fmt;
-
-use serde::{Deserialize, Serialize};
-
-use super::nudge::{facts, joined};
+use super::nudge::facts;
+use super::rung::Rung;
+use super::sections::joined;
 use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
-
-/// A backend and a model.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rung {
-    pub backend: String,
-    /// `None` is the backend's own.
-    pub model: Option<String>,
-}
-
-impl fmt::Display for Rung {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.model {
-            Some(model) => write!(f, "{}/{model}", self.backend),
-            None => f.write_str(&self.backend),
-        }
-    }
-}
 
 pub(super) const ESCALATION: &str = "escalation";
 

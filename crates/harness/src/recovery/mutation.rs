@@ -1,6 +1,7 @@
 //! The task in other words: written by a model, or by us where none can be asked.
 
-use super::nudge::{facts, joined};
+use super::nudge::facts;
+use super::sections::joined;
 use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy, RewriteRequest};
 use crate::roadmap::Task;
 

@@ -1,5 +1,6 @@
 //! The first remedy: the same prompt, with what was tried and what the checks said.
 
+use super::sections::joined;
 use super::strategy::{LoopContext, RecoveryResult, RecoveryStrategy};
 use crate::roadmap::Task;
 
@@ -52,10 +53,6 @@ pub(super) fn facts(context: &LoopContext) -> String {
         parts.push(format!("## What the checks say\n{}", checks.join("\n")));
     }
     joined(&parts)
-}
-
-pub(super) fn joined(parts: &[String]) -> String {
-    parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join("\n\n")
 }
 
 fn end_of(output: &str) -> &str {

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::escalation::Rung;
-use super::exploration::{Exploration, ExplorationState};
-use super::nudge::joined;
+use super::approaches::{Exploration, ExplorationState};
+use super::rung::Rung;
+use super::sections::joined;
 use crate::progress::FailedCheck;
 use crate::roadmap::Task;
 

@@ -11,7 +11,7 @@ use autonoe_fleet::{
 };
 use autonoe_harness::task_plan::RoadmapFile;
 use autonoe_store::Project;
-use clap::{Args, CommandFactory, FromArgMatches, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -23,7 +23,6 @@ use crate::engine::name_in_project;
 use crate::environment::Environment;
 use crate::fleet_clones::{FleetClones, arguments};
 use crate::open_hub::open_hub_with;
-use crate::options::Cli;
 use crate::present;
 use crate::project_args::ProjectArgs;
 use crate::system::runtime;
@@ -84,7 +83,7 @@ impl From<StrategyChoice> for CoordinationStrategy {
     }
 }
 
-pub fn cmd_up(args: &FleetUpArgs, environment: &Environment) -> Result<u8, Fault> {
+pub fn cmd_up(args: &FleetUpArgs, environment: &Environment, parser: &Command) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
     let backends = known_backends(environment)?;
     let backends: Vec<&str> = backends.iter().map(String::as_str).collect();
@@ -99,7 +98,7 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment) -> Result<u8, Fault
         None => read_plan(&project, args.target.as_deref().unwrap_or("FLEET.md"), &backends)?,
     };
     let checked_tasks = checked_tasks(&project, &plan, &backends)?;
-    let no_sandbox = check_options(&plan, &project, &args.options)?;
+    let no_sandbox = check_options(&plan, &project, &args.options, parser)?;
 
     let runtime = runtime()?;
     let wake_up = Arc::new(WakeUp::new().map_err(|error| {
@@ -191,12 +190,16 @@ fn checked_tasks(project: &Project, plan: &FleetFile, backends: &[&str]) -> Resu
 }
 
 /// Parses the command of every harness before any of them starts. Returns whether they run without the sandbox.
-fn check_options(plan: &FleetFile, project: &Project, options: &[String]) -> Result<bool, Fault> {
+fn check_options(
+    plan: &FleetFile,
+    project: &Project,
+    options: &[String],
+    parser: &Command,
+) -> Result<bool, Fault> {
     for harness in &plan.harnesses {
         let command = arguments(harness, project.root(), project.root(), options);
-        let parsed = Cli::command()
-            .try_get_matches_from(std::iter::once("autonoe".into()).chain(command))
-            .and_then(|matches| Cli::from_arg_matches(&matches));
+        let command = std::iter::once("autonoe".into()).chain(command);
+        let parsed = parser.clone().try_get_matches_from(command);
         if let Err(error) = parsed {
             let text = error.to_string();
             let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();

@@ -3,8 +3,9 @@
 use autonoe_harness::handle::HarnessResult;
 use serde_json::{Map, Value, json};
 
-use super::{CoordinationStrategy, FleetMember, StartSetup, Strategy, StrategyDecision};
 use crate::aggregated_result::AggregatedResult;
+use crate::coordination_strategy::CoordinationStrategy;
+use crate::strategy::{FleetMember, StartSetup, Strategy, StrategyDecision};
 
 /// The first line of what a stage gets.
 const HANDED_ON: &str = "Context from previous pipeline stages:";

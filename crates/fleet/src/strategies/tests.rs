@@ -3,9 +3,11 @@
 use autonoe_harness::handle::{HarnessResult, HarnessStatus};
 use serde_json::Value;
 
-use super::{CoordinationStrategy, FleetMember, HarnessManager, StartSetup, strategy_for};
+use super::strategy_for;
 use crate::aggregated_result::AggregatedResult;
+use crate::coordination_strategy::CoordinationStrategy;
 use crate::fleet_file::{StrategySettings, VoteSelection};
+use crate::strategy::{FleetMember, HarnessManager, StartSetup};
 
 fn member(id: &str, depends: &[&str]) -> FleetMember {
     FleetMember {

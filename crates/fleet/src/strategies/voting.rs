@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 
 use autonoe_harness::handle::HarnessResult;
 
-use super::{CoordinationStrategy, FleetMember, Strategy, StrategyDecision, listed, start_all};
 use crate::aggregated_result::AggregatedResult;
+use crate::coordination_strategy::CoordinationStrategy;
 use crate::fleet_file::VoteSelection;
+use crate::strategy::{FleetMember, Strategy, StrategyDecision, listed, start_all};
 
 pub(super) struct VotingStrategy {
     pub(super) min_votes: usize,

@@ -2,8 +2,9 @@
 
 use autonoe_harness::handle::HarnessResult;
 
-use super::{CoordinationStrategy, FleetMember, Strategy, StrategyDecision, listed};
 use crate::aggregated_result::AggregatedResult;
+use crate::coordination_strategy::CoordinationStrategy;
+use crate::strategy::{FleetMember, Strategy, StrategyDecision, listed};
 
 pub(super) struct ParallelStrategy {
     pub(super) fail_fast: bool,

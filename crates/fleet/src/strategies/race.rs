@@ -2,8 +2,9 @@
 
 use autonoe_harness::handle::HarnessResult;
 
-use super::{CoordinationStrategy, FleetMember, Strategy, StrategyDecision, start_all};
 use crate::aggregated_result::AggregatedResult;
+use crate::coordination_strategy::CoordinationStrategy;
+use crate::strategy::{FleetMember, Strategy, StrategyDecision, start_all};
 
 pub(super) struct RaceStrategy {
     pub(super) min_progress_to_win: f64,

@@ -1,0 +1,32 @@
+//! What happens to the commits of a run.
+
+use autonoe_core::event::HookFile;
+
+use crate::landing_error::LandingRefusal;
+
+/// Something that happened to the commits of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SiteEvent {
+    /// Uncommitted files of an agent were committed at the end of its session.
+    Saved {
+        files: usize,
+        /// Files that cannot be committed.
+        left: Vec<String>,
+    },
+    /// Commits or changes of an agent cannot be used; what was fetched before is kept.
+    Unusable {
+        why: String,
+    },
+    Landed {
+        branch: String,
+        commit: String,
+        ci_files: Vec<String>,
+        hook_files: Vec<HookFile>,
+    },
+    /// Commits are on a branch of their own in the user's repository.
+    Apart {
+        branch: String,
+        commit: String,
+        why: LandingRefusal,
+    },
+}
