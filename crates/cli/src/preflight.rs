@@ -84,6 +84,10 @@ pub async fn check(
     // Agents do not see a repository that contains the user's home.
     let may_write = |path: &PathBuf| path.starts_with(root) || room_config.bounds.write.contains(path);
     let has_repository = Repository::around(root).directories.iter().any(may_write);
+    let must_read = has_repository && work_mode == WorkMode::InPlace;
+    if let Some(borrowed) = unreadable_objects(root, room_config).filter(|_| must_read) {
+        return Err(borrows_objects(root, &borrowed));
+    }
     let kind = if has_repository { "repository" } else { "plain" };
     let mut probing = room_config.clone();
     probing.bounds.protected = Vec::new();
@@ -142,6 +146,30 @@ pub async fn check(
         warnings.push(format!("{what}: {named}{more}."));
     }
     Ok(warnings)
+}
+
+/// A directory of objects that the repository borrows and that agents cannot read. What the repository says about it may be theirs, so it is
+/// not made readable.
+fn unreadable_objects(root: &Path, room_config: &RoomConfig) -> Option<PathBuf> {
+    let is_held = room_config.sandbox.layer() != SandboxLayer::None;
+    let Bounds { read, write, .. } = &room_config.bounds;
+    let is_readable = |path: &PathBuf| {
+        path.starts_with(root) || read.iter().chain(write).any(|directory| path.starts_with(directory))
+    };
+    let borrowed = Repository::around(root).object_directories().ok()?;
+    borrowed.into_iter().find(|path| is_held && !is_readable(path))
+}
+
+fn borrows_objects(root: &Path, from: &Path) -> Fault {
+    let message = format!(
+        "The repository of {} borrows objects from {}, which agents in your checkout cannot read.",
+        root.display(),
+        from.display()
+    );
+    unusable(message).hint(
+        "Leave out --in-place, add the directory to `read` under [sandbox] in your settings, or make the repository whole: \
+         `git repack -a -d`, then remove .git/objects/info/alternates.",
+    )
 }
 
 /// A warning if a hook fails or hangs. Without a sandbox it is not run, since nothing would keep it from changing files.

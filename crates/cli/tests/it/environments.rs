@@ -231,6 +231,26 @@ fn an_unsupported_project_path_is_refused() {
 }
 
 #[test]
+fn borrowed_objects_that_agents_cannot_read_are_refused_in_place() {
+    let project = project();
+    let lender = project.home().join("lender/objects");
+    fs::create_dir_all(&lender).expect("made");
+    fs::write(project.path(".git/objects/info/alternates"), format!("{}\n", lender.display()))
+        .expect("written");
+    for path in layers(&project) {
+        let server = committing_model();
+        let mut run = project.command(&server, &["run"]);
+        run.envs(path.map(|path| ("PATH", path)));
+        let printed = output_text(&run.output().expect("started"));
+        assert!(
+            printed.contains("borrows objects from") && printed.contains("hint: Leave out --in-place"),
+            "{printed}"
+        );
+        assert_eq!(server.requests().len(), 0, "no model request was sent");
+    }
+}
+
+#[test]
 fn a_relative_home_is_refused() {
     let (project, server) = (project(), committing_model());
     let change = |command: &mut Command| {
