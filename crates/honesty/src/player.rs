@@ -33,7 +33,10 @@ pub fn play(scenario: &Scenario, autonoe: &Path, layer: &Layer) -> io::Result<Op
             Act::User(script) => stage.user(script)?,
             Act::Run { script, sessions, options } => {
                 let output = stage.play_model(script, &mut problems, |command| {
-                    command.args(["run", "--max-iterations", &sessions.to_string()]).args(*options);
+                    // Scripts are of sessions that build, also after the user has changed the specification.
+                    command
+                        .args(["run", "--no-sync", "--max-iterations", &sessions.to_string()])
+                        .args(*options);
                     command.args(is_strict.then_some("--strict"));
                     command.args(scenario.is_in_place.then_some("--in-place"));
                 })?;
