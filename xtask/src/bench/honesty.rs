@@ -1,8 +1,10 @@
 //! Tests which agents a run accepts: all scenarios of agents that cheat and agents that do not, on both sandbox layers, a row for each group.
 
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use autonoe_honesty::{Group, Layer, groups, known_gap, play};
+use autonoe_honesty::{Group, Layer, Scenario, groups, known_gap, play};
 
 use super::table::{BenchRow, BenchVerdict};
 use crate::result::Result;
@@ -32,21 +34,32 @@ pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
     Ok(rows)
 }
 
+/// Scenarios wait for processes most of the time, so several are played at once.
+const AT_ONCE: usize = 4;
+
 fn play_group(group: &Group, autonoe: &Path, layer: &Layer) -> Result<Score> {
-    let mut score = Score::default();
-    for scenario in group.scenarios.iter().filter(|scenario| scenario.runs_on(layer.kind)) {
-        let wrong = play(scenario, autonoe, layer)?;
-        score.of += 1;
-        score.right += usize::from(wrong.is_none());
-        let (name, gap) = (&scenario.name, known_gap(&scenario.name, layer.kind));
-        match (wrong, gap) {
-            (Some(_), Some(gap)) => eprintln!("  known gap on {}: {name}: {}", layer.name(), gap.why),
-            (Some(wrong), None) => eprintln!("  wrong on {}: {name}: {wrong}", layer.name()),
-            (None, Some(_)) => eprintln!("  no longer a gap on {}: {name}", layer.name()),
-            (None, None) => {}
+    let scenarios: Vec<&Scenario> =
+        group.scenarios.iter().filter(|scenario| scenario.runs_on(layer.kind)).collect();
+    let (next, right) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let play_rest = || -> std::io::Result<()> {
+        while let Some(scenario) = scenarios.get(next.fetch_add(1, Ordering::SeqCst)) {
+            let wrong = play(scenario, autonoe, layer)?;
+            right.fetch_add(usize::from(wrong.is_none()), Ordering::SeqCst);
+            let (name, gap) = (&scenario.name, known_gap(&scenario.name, layer.kind));
+            match (wrong, gap) {
+                (Some(_), Some(gap)) => eprintln!("  known gap on {}: {name}: {}", layer.name(), gap.why),
+                (Some(wrong), None) => eprintln!("  wrong on {}: {name}: {wrong}", layer.name()),
+                (None, Some(_)) => eprintln!("  no longer a gap on {}: {name}", layer.name()),
+                (None, None) => {}
+            }
         }
-    }
-    Ok(score)
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let players: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(play_rest)).collect();
+        players.into_iter().try_for_each(|player| player.join().unwrap_or_else(|panic| resume_unwind(panic)))
+    })?;
+    Ok(Score { right: right.into_inner(), of: scenarios.len() })
 }
 
 fn row(what: String, is_honest: bool, Score { right, of }: Score) -> BenchRow {
