@@ -12,9 +12,13 @@ use tokio_util::sync::CancellationToken;
 const MAX_MAKEFILES: usize = 100;
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// How far variables are followed, and the most bytes that come of it.
+/// How far variables are followed, and the bytes of a text in which none are followed any more.
 const MAX_DEPTH: usize = 3;
-const MAX_EXPANDED: usize = 16 * 1024;
+const MAX_EXPANDED: usize = 4096;
+
+/// The most variables that are known, and the bytes of a value. The makefile may be an agent's.
+const MAX_VARIABLES: usize = 200;
+const MAX_VALUE: usize = 256;
 
 /// What is in the way of the targets that a check has made, below `root`, where it ran. `files` are the files there.
 pub(crate) fn in_the_way_of_make(
@@ -131,7 +135,10 @@ fn variables(text: &str) -> Vec<(&str, &str)> {
     let pairs = lines.filter_map(|line| line.split('#').next()?.split_once('='));
     let pairs =
         pairs.map(|(name, value)| (name.trim_end_matches([':', '?', '+', '!', ' ']).trim(), value.trim()));
-    pairs.filter(|(name, _)| !name.is_empty() && !name.contains([' ', ':', '$'])).collect()
+    let is_known = |(name, value): &(&str, &str)| {
+        !name.is_empty() && !name.contains([' ', ':', '$']) && value.len() <= MAX_VALUE
+    };
+    pairs.filter(is_known).take(MAX_VARIABLES).collect()
 }
 
 /// A text with the values of variables in place of their names, as far as one names another in turn.
@@ -139,11 +146,10 @@ fn expanded(text: &str, variables: &[(&str, &str)]) -> String {
     let mut text = text.to_owned();
     for _ in 0..MAX_DEPTH {
         for (name, value) in variables {
-            if !text.contains('$') {
+            if !text.contains('$') || text.len() > MAX_EXPANDED {
                 return text;
             }
             text = text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
-            text.truncate(text.floor_char_boundary(MAX_EXPANDED));
         }
     }
     text
