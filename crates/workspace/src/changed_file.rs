@@ -2,6 +2,8 @@
 
 /// A changed file, as `git diff-tree` prints it.
 pub(crate) struct ChangedFile {
+    /// All zeros for a new file.
+    pub(crate) old_hash: String,
     /// The new mode and hash, all zeros for a deletion.
     pub(crate) mode: String,
     pub(crate) hash: String,
@@ -15,8 +17,8 @@ impl ChangedFile {
         let next = || {
             let entry = fields.next()?;
             let mut words = entry.split(' ').map(str::to_owned);
-            let (mode, hash) = (words.nth(1)?, words.nth(1)?);
-            Some(Self { mode, hash, path: fields.next()? })
+            let (mode, old_hash, hash) = (words.nth(1)?, words.next()?, words.next()?);
+            Some(Self { old_hash, mode, hash, path: fields.next()? })
         };
         std::iter::from_fn(next).collect()
     }

@@ -4,10 +4,10 @@
 //! None of the repository's hooks and filters run. Git works in a room with a repository of ours that borrows the objects, and with
 //! the user's index and files. The branch is locked while files are written.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::event::HookFile;
@@ -36,7 +36,7 @@ git rev-parse --verify --quiet 'HEAD^{commit}' || echo -"#;
 const COPY: &str = r#"cd "$1" || exit 3
 packs=$(git rev-parse --git-path objects/pack)
 begun() { find "$packs" -maxdepth 1 -name 'tmp_*' 2> /dev/null | sort; }
-begun > "$2/begun"
+begun > "$2/begun" || exit
 { echo "$5"; [ -z "$4" ] || echo "^$4"; } |
     git --git-dir="$2" pack-objects --revs --stdout --delta-base-offset --quiet |
     git index-pack --stdin --strict > /dev/null && exit
@@ -47,23 +47,37 @@ exit $code"#;
 /// Exits with 3 if the commits have no common ancestor.
 const IS_ANCESTOR: &str = r#"export GIT_DIR="$2"
 git merge-base --is-ancestor "$4" "$5" && exit
-git merge-base "$4" "$5" > /dev/null && exit 1
-exit 3"#;
+git merge-base "$4" "$5" > /dev/null
+[ $? = 1 ] && exit 3
+exit 1"#;
 
 /// Lists the changed files with their entries. What the user has committed meanwhile is not among them.
-const CHANGED: &str = r#"export GIT_DIR="$2"
+pub(crate) const CHANGED: &str = r#"export GIT_DIR="$2"
 if [ "$4" ]; then old=$(git merge-base "$4" "$5") || old=$4
 else old=$(git hash-object -w -t tree /dev/null); fi
 git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
-/// Updates index and working tree. Settings about how files are written are taken from the user's repository. Not even ignored files
-/// are overwritten. Prints the names of files that are not as the index says.
-const UPDATE: &str = r#"for key in core.fileMode core.ignoreCase core.symlinks core.autocrlf core.eol core.precomposeUnicode; do
-    value=$(git -C "$1" config --get "$key") && git config --file "$2/config" "$key" "$value"
-done
+/// Takes settings about how files are written from the user's repository, then goes to the working tree, with the user's index.
+const ENTER_TREE: &str = r#"keys='filemode|ignorecase|symlinks|autocrlf|eol|precomposeunicode'
+{ echo '[core]'; git -C "$1" config --get-regexp "^core\.($keys)$" | sed -n 's/^core\.\([a-z]*\) *\([a-z]*\)$/\1 = \2/; s/= $/= true/; p'; } >> "$2/config"
 cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
-export GIT_AUTHOR_NAME=autonoe GIT_AUTHOR_EMAIL=autonoe@localhost
+"#;
+
+/// Tries with a copy of the index whether it and the working tree can be updated, and touches nothing.
+const TRY: &str = r#"old=$4
+[ "$old" ] || old=$(git hash-object -w -t tree /dev/null) || exit
+export GIT_INDEX_FILE="$2/tried"
+[ ! -f "$3" ] || cp -p "$3" "$GIT_INDEX_FILE" || exit
+git update-index -q --refresh > /dev/null
+git read-tree --dry-run -m -u "$old" "$5" || exit
+"#;
+
+/// Lists the entries of the user's index that are not as the new commit has them.
+const NOT_STAGED: &str = r#"git diff-index --cached -z --name-only "$5""#;
+
+/// Updates index and working tree. Not even ignored files are overwritten. Prints the names of files that are not as the index says.
+const UPDATE: &str = r#"export GIT_AUTHOR_NAME=autonoe GIT_AUTHOR_EMAIL=autonoe@localhost
 export GIT_COMMITTER_NAME=autonoe GIT_COMMITTER_EMAIL=autonoe@localhost
 old=$4
 [ "$old" ] || old=$(git commit-tree -m nothing "$(git hash-object -w -t tree /dev/null)") || exit
@@ -71,17 +85,6 @@ echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5" || exit
 git update-index -q --refresh > /dev/null
 git diff-files -z --name-only"#;
-
-/// Lists the files of the commit `$6`.
-const LIST: &str = r#"git --git-dir="$2" ls-tree -r -z --full-tree "$6""#;
-
-/// Removes the files that the file `$6` lists, and from the index what the lines of `$7` say. Then restores the files that `$8` lists, and
-/// their entries in the index, to the commit `$9`.
-const TAKE_BACK: &str = r#"cd "$1" || exit 3
-export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3" GIT_LITERAL_PATHSPECS=1
-xargs -0 rm -f -- < "$6"
-git update-index -z --index-info < "$7"
-[ ! -s "$8" ] || exec git restore --source="$9" --staged --worktree --pathspec-from-file="$8" --pathspec-file-nul"#;
 
 /// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
 /// name is tried. Prints the name.
@@ -105,22 +108,8 @@ old=$(git rev-parse --verify --quiet "refs/heads/$6^{commit}")
 [ -z "$old" ] || git --git-dir="$2" merge-base --is-ancestor "$old" "$5" || exit 12
 git update-ref --create-reflog -m "autonoe: land" "refs/heads/$6" "$5" "$old""#;
 
-/// Lists the files of the working tree that differ from the new commit.
-const DIFFERING: &str = r#"cd "$1" || exit 3
-export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$2/compare"
-git read-tree "$5" && { git update-index -q --refresh > /dev/null; git diff-files -z --name-only; }"#;
-
 /// Enters the lines of the file `$6` in the user's index.
-const ENTER: &str = r#"cd "$1" || exit 3
-export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
-git update-index -z --index-info < "$6""#;
-
-/// Removes the file `$6` if it is no more than the beginning of the object `$7`.
-const REMOVE_BEGINNING: &str = r#"cd "$1" || exit 3
-export GIT_DIR="$2"
-size=$(wc -c < "$6") || exit
-[ "$(git cat-file blob "$7" | head -c "$size" | git hash-object --stdin)" != "$(git hash-object --no-filters "$6")" ] ||
-    rm -f "$6""#;
+const ENTER: &str = r#"git update-index -z --index-info < "$6""#;
 
 /// How commits came to the user's repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -214,22 +203,23 @@ impl Hub {
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before)?;
         let finishing = async {
-            attempt.take_back_unfinished(&record, from.commit.as_deref()).await?;
+            attempt.take_back(&record, from.commit.as_deref()).await?;
             if !is_where_it_was {
                 self.forget_landing();
                 return Ok(None);
             }
             attempt.copy_objects().await?;
-            attempt
-                .fast_forward(&record.branch, record.same.clone())
-                .await
-                .map(|()| Some(record.commit.clone()))
+            let changed = attempt.changed_files().await?;
+            attempt.fast_forward(&record.branch, &changed).await.map(|()| Some(record.commit.clone()))
         };
         let finished = finishing.await;
         attempt.room.close().await;
         match finished {
             Ok(commit) => Ok(commit),
-            Err(LandingError::Refused(_)) => Ok(None),
+            Err(LandingError::Refused(_)) => {
+                self.forget_landing();
+                Ok(None)
+            }
             Err(LandingError::Failed(fault)) => Err(fault),
         }
     }
@@ -333,7 +323,7 @@ impl<'a> LandingAttempt<'a> {
         self.check_ancestor().await?;
         self.check_user(changed).await?;
         self.check_files(changed, consent).await?;
-        match self.fast_forward(&branch, Vec::new()).await {
+        match self.fast_forward(&branch, changed).await {
             Err(LandingError::Refused(LandingRefusal::Files(why))) => {
                 match self.fast_forward_with_same_changes(&branch, changed).await? {
                     true => Ok(branch),
@@ -370,13 +360,28 @@ impl<'a> LandingAttempt<'a> {
         self.room.run(&script, paths.into_iter().chain(commits).chain(more.iter().map(OsStr::new))).await
     }
 
+    /// Like [`Self::run`], in the user's working tree.
+    pub(crate) async fn run_in_tree(&self, script: &str, more: &[&str]) -> Result<Finished, Fault> {
+        self.run(&format!("{ENTER_TREE}{script}"), more).await
+    }
+
     /// Like [`Self::run`], for scripts that must not fail.
     pub(crate) async fn succeed(&self, script: &str, more: &[&str]) -> Result<String, Fault> {
-        let finished = self.run(script, more).await?;
+        self.must_succeed(self.run(script, more).await?)
+    }
+
+    pub(crate) fn must_succeed(&self, finished: Finished) -> Result<String, Fault> {
         match finished.code {
             0 => Ok(finished.stdout),
             _ => Err(self.hub.failed(&finished.reason())),
         }
+    }
+
+    /// Writes a list for a script. Returns its path.
+    pub(crate) fn list(&self, name: &str, text: &str) -> Result<String, Fault> {
+        let path = self.work().join(name);
+        fs::write(&path, text).map_err(|error| self.hub.unwritable(&error))?;
+        Ok(path.display().to_string())
     }
 
     async fn copy_objects(&self) -> Result<(), Fault> {
@@ -418,16 +423,16 @@ impl<'a> LandingAttempt<'a> {
         }
     }
 
-    /// Updates files, index and branch, or none of them. `same` are files of the user's that are as the new commit has them.
-    async fn fast_forward(&self, branch: &str, same: Vec<String>) -> Result<(), LandingError> {
+    /// Updates files, index and branch, or none of them.
+    async fn fast_forward(&self, branch: &str, changed: &[ChangedFile]) -> Result<(), LandingError> {
         let record = LandingRecord {
             branch: branch.to_owned(),
             commit: self.commit.to_owned(),
             old: self.from.commit.clone(),
-            same,
+            same: self.try_update(changed).await?,
         };
         self.hub.record_landing(&record).map_err(|error| self.hub.unwritable(&error))?;
-        let forwarded = self.fast_forward_on_record(&record).await;
+        let forwarded = self.fast_forward_on_record(&record, changed).await;
         // A failure is looked at again by the next start.
         if !matches!(forwarded, Err(LandingError::Failed(_))) {
             self.hub.forget_landing();
@@ -435,26 +440,41 @@ impl<'a> LandingAttempt<'a> {
         forwarded
     }
 
-    async fn fast_forward_on_record(&self, record: &LandingRecord) -> Result<(), LandingError> {
+    /// Fails if the user's files cannot be updated. Returns those that the user has staged as they are in the new commit.
+    async fn try_update(&self, changed: &[ChangedFile]) -> Result<Vec<String>, LandingError> {
+        let tried = self.run_in_tree(&format!("{TRY}{NOT_STAGED}"), &[]).await?;
+        match tried.code {
+            0 => Ok(staged(changed, &tried.stdout)),
+            _ => Err(LandingRefusal::Files(describe(&tried)).into()),
+        }
+    }
+
+    /// Those of the changed files whose entries in the user's index are as the new commit has them.
+    pub(crate) async fn staged(&self, changed: &[ChangedFile]) -> Result<Vec<String>, Fault> {
+        let listed = self.must_succeed(self.run_in_tree(NOT_STAGED, &[]).await?)?;
+        Ok(staged(changed, &listed))
+    }
+
+    async fn fast_forward_on_record(
+        &self,
+        record: &LandingRecord,
+        changed: &[ChangedFile],
+    ) -> Result<(), LandingError> {
         let lock = BranchLock::take(&self.room, &self.from.top, record).await?;
-        let updated = self.run(UPDATE, &[]).await?;
-        if updated.code != 0 {
-            // Git says so if it has touched nothing.
-            if !updated.stderr.contains("Aborting") {
-                self.take_back_unfinished(record, self.from.commit.as_deref()).await?;
-            }
-            lock.abort().await;
-            return Err(LandingRefusal::Files(describe(&updated)).into());
+        let updated = self.run_in_tree(UPDATE, &[]).await?;
+        let why = match updated.code {
+            0 => self
+                .unwritten(changed, &updated.stdout)
+                .map(|unwritten| format!("{unwritten} cannot be written")),
+            _ => Some(describe(&updated)),
+        };
+        let Some(why) = why else { return Ok(lock.commit().await?) };
+        // Git says so if it has touched nothing.
+        if !updated.stderr.contains("Aborting") {
+            self.take_back(record, self.from.commit.as_deref()).await?;
         }
-        let changed = self.changed_files().await?;
-        if let Some(unwritten) = self.unwritten(&changed, &updated.stdout) {
-            let written = changed.iter().filter(|file| !record.same.contains(&file.path));
-            self.take_back(written, self.from.commit.as_deref()).await?;
-            lock.abort().await;
-            return Err(LandingRefusal::Files(format!("{unwritten} cannot be written")).into());
-        }
-        lock.commit().await?;
-        Ok(())
+        lock.abort().await;
+        Err(LandingRefusal::Files(why).into())
     }
 
     /// The first file that is not as the new commit has it: git succeeds although it could not write a file. `differing` is what git says.
@@ -467,76 +487,8 @@ impl<'a> LandingAttempt<'a> {
         changed.iter().find(is_unwritten).map(|file| file.path.as_str())
     }
 
-    /// Takes back what a killed or failed landing has written: files that are as the new commit has them, the beginnings of such files, and old ones that
-    /// were removed before. `head` is the user's commit now. What the user has committed or edited since stays.
-    async fn take_back_unfinished(&self, record: &LandingRecord, head: Option<&str>) -> Result<(), Fault> {
-        // The user may have removed the commit from which it began.
-        let Ok(changed) = self.changed_files().await else { return Ok(()) };
-        let differing = self.succeed(DIFFERING, &[]).await?;
-        let differing: HashSet<&str> = differing.split_terminator('\0').collect();
-        let mut left = Vec::new();
-        for file in changed.iter().filter(|file| !record.same.contains(&file.path)) {
-            if !file.is_deletion() && differing.contains(&*file.path) && !self.is_missing(file) {
-                self.succeed(REMOVE_BEGINNING, &[&file.path, &file.hash]).await?;
-            }
-            let is_new = !file.is_deletion() && !differing.contains(&*file.path);
-            if is_new || self.is_missing(file) {
-                left.push(file);
-            }
-        }
-        self.take_back(left.into_iter(), head).await
-    }
-
-    /// Makes files as `commit` has them, with their entries in the index. What is there is the landing's.
-    async fn take_back<'f>(
-        &self,
-        files: impl Iterator<Item = &'f ChangedFile>,
-        commit: Option<&str>,
-    ) -> Result<(), Fault> {
-        let listed = match commit {
-            Some(commit) => self.succeed(LIST, &[commit]).await?,
-            None => String::new(),
-        };
-        let has: HashMap<&str, (&str, &str)> =
-            listed.split_terminator('\0').filter_map(listed_file).collect();
-        let (mut removed, mut entries, mut restored) = (Vec::new(), String::new(), String::new());
-        for file in files {
-            match has.get(file.path.as_str()) {
-                None => {
-                    removed.push(&file.path);
-                    entries.push_str(&format!("0 {}\t{}\0", "0".repeat(file.hash.len()), file.path));
-                }
-                // The user has committed it.
-                Some(entry) if *entry == (&*file.mode, &*file.hash) && !self.is_missing(file) => {}
-                Some(_) => restored.push_str(&format!("{}\0", file.path)),
-            }
-        }
-        if removed.is_empty() && restored.is_empty() {
-            return Ok(());
-        }
-        let list = |name: &str, text: &str| {
-            let path = self.room.work().join(name);
-            let written = fs::write(&path, text).map_err(|error| self.hub.unwritable(&error));
-            written.map(|()| path.display().to_string())
-        };
-        let paths: String = removed.iter().map(|path| format!("{path}\0")).collect();
-        let lists = [list("removed", &paths)?, list("entries", &entries)?, list("restored", &restored)?];
-        let [removals, entries, restorations] = &lists;
-        // What could not be written cannot be restored either, and is as it was.
-        self.run(TAKE_BACK, &[removals, entries, restorations, commit.unwrap_or_default()]).await?;
-        for path in removed {
-            let above = Path::new(path).ancestors().skip(1).filter(|above| *above != Path::new(""));
-            // Directories in which something else is stay.
-            let _ = above
-                .map(|above| fs::remove_dir(self.from.top.join(above)))
-                .take_while(Result::is_ok)
-                .count();
-        }
-        Ok(())
-    }
-
     /// A directory may have taken the place of a file.
-    fn is_missing(&self, file: &ChangedFile) -> bool {
+    pub(crate) fn is_missing(&self, file: &ChangedFile) -> bool {
         self.from.top.join(&file.path).symlink_metadata().map_or(true, |metadata| metadata.is_dir())
     }
 
@@ -549,7 +501,7 @@ impl<'a> LandingAttempt<'a> {
     ) -> Result<bool, LandingError> {
         let Ok(index) = SavedIndex::read(&self.index) else { return Ok(false) };
         let landed = match self.adopt_same_files(changed).await {
-            Ok(same) => self.fast_forward(branch, same).await,
+            Ok(()) => self.fast_forward(branch, changed).await,
             Err(fault) => Err(fault.into()),
         };
         if landed.is_err() {
@@ -558,28 +510,24 @@ impl<'a> LandingAttempt<'a> {
         Ok(landed.is_ok())
     }
 
-    /// Enters the changed files that are as the new commit has them in the user's index. Returns their paths.
-    async fn adopt_same_files(&self, changed: &[ChangedFile]) -> Result<Vec<String>, Fault> {
-        let differing = self.succeed(DIFFERING, &[]).await?;
-        let differing: HashSet<&str> = differing.split_terminator('\0').collect();
+    /// Enters the changed files that are as the new commit has them in the user's index.
+    async fn adopt_same_files(&self, changed: &[ChangedFile]) -> Result<(), Fault> {
+        let differing = self.differing().await?;
         let is_same = |file: &&ChangedFile| match file.is_deletion() {
             true => self.is_missing(file),
-            false => !differing.contains(&*file.path),
+            false => !differing.contains(&file.path),
         };
-        let same: Vec<_> = changed.iter().filter(is_same).collect();
-        let entries: String = same.iter().map(|file| file.as_index_line()).collect();
-        let list = self.room.work().join("entries");
-        fs::write(&list, entries).map_err(|error| self.hub.unwritable(&error))?;
-        self.succeed(ENTER, &[&list.display().to_string()]).await?;
-        Ok(same.into_iter().map(|file| file.path.clone()).collect())
+        let entries: String = changed.iter().filter(is_same).map(|file| file.as_index_line()).collect();
+        let list = self.list("entries", &entries)?;
+        self.must_succeed(self.run_in_tree(ENTER, &[&list]).await?).map(drop)
     }
 }
 
-/// The path, the mode and the hash in an entry of `git ls-tree`.
-fn listed_file(entry: &str) -> Option<(&str, (&str, &str))> {
-    let (description, path) = entry.split_once('\t')?;
-    let mut words = description.split(' ');
-    Some((path, (words.next()?, words.nth(1)?)))
+/// The changed files that are not in `not_staged`.
+fn staged(changed: &[ChangedFile], not_staged: &str) -> Vec<String> {
+    let not_staged: HashSet<&str> = not_staged.split_terminator('\0').collect();
+    let paths = changed.iter().map(|file| &file.path);
+    paths.filter(|path| !not_staged.contains(path.as_str())).cloned().collect()
 }
 
 /// The files that git names, and why it does not change them.

@@ -96,21 +96,25 @@ impl fmt::Display for LandingRefusal {
 impl LandingRefusal {
     /// How the user gets the commits, which are on `branch`.
     pub fn advice(&self, branch: &str) -> String {
+        self.advice_with(branch, "")
+    }
+
+    /// `options` are for `autonoe land`.
+    fn advice_with(&self, branch: &str, options: &str) -> String {
         let merge = format!("git merge --no-overwrite-ignore {branch}");
+        let land = format!("`autonoe land{options}`");
+        let accept =
+            |option: &str| format!("`autonoe diff` shows them, `autonoe land {option}{options}` lands them");
         match self {
-            Self::SelfActing(_) => {
-                "`autonoe diff` shows them, `autonoe land --accept-self-acting` lands them".to_owned()
-            }
-            Self::Protected(_) => {
-                "`autonoe diff` shows them, `autonoe land --accept-protected` lands them".to_owned()
-            }
-            Self::AndSelfActing { why, .. } => why.advice(branch),
+            Self::SelfActing(_) => accept("--accept-self-acting"),
+            Self::Protected(_) => accept("--accept-protected"),
+            Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
             Self::Detached | Self::Switched { .. } => {
-                "check out the branch that they are for, then `autonoe land`".to_owned()
+                format!("check out the branch that they are for, then {land}")
             }
             Self::Files(_) | Self::Locked(_) | Self::InProgress(_) => {
-                "`autonoe land` lands them when that is out of the way".to_owned()
+                format!("{land} lands them when that is out of the way")
             }
             Self::Moved
             | Self::Diverged

@@ -40,6 +40,7 @@ mod saved_index;
 mod self_acting;
 mod site;
 mod site_event;
+mod take_back;
 mod tree_links;
 mod tree_state;
 mod unfinished_landing;

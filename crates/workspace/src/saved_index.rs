@@ -22,7 +22,10 @@ impl SavedIndex {
     pub(crate) fn restore(&self, index: &Path) -> io::Result<()> {
         let lock = index.with_extension("lock");
         match File::create_new(&lock) {
-            Ok(file) => self.write(file).and_then(|()| fs::rename(&lock, index)),
+            Ok(file) => self.write(file).and_then(|()| fs::rename(&lock, index)).inspect_err(|_| {
+                // Git would refuse to work.
+                let _ = fs::remove_file(&lock);
+            }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(error) => Err(error),
         }

@@ -338,8 +338,8 @@ impl WorkspaceSite {
             self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
         }
-        // What was refused sessions ago is said once more, where the user looks first.
-        let refused = self.last_refusal.take_if(|refusal| refusal.session != self.last_session);
+        // What was refused sessions ago, and is again, is said once more, where the user looks first.
+        self.last_refusal.take_if(|refusal| refusal.session != self.last_session);
         let mut events = Vec::new();
         if tally.verified > 0
             && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
@@ -361,10 +361,9 @@ impl WorkspaceSite {
             events.extend(self.land(&commit, tally, LandingConsent::default()).await?);
             events.extend(self.land_own_edits(tally).await?);
         } else if self.last_refusal.is_none() {
-            let why = match (self.options.when, refused) {
-                (_, Some(refused)) => refused.why,
-                (LandWhen::Never, None) => LandingRefusal::NotWanted,
-                (LandWhen::Passed | LandWhen::Verified | LandWhen::End, None) => LandingRefusal::NotPassed,
+            let why = match self.options.when {
+                LandWhen::Never => LandingRefusal::NotWanted,
+                LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
             };
             let (branch, why) = self.hub.leave_apart(&self.workspace, &commit, &self.from, why).await?;
             events.push(SiteEvent::Apart { branch, commit, why });
@@ -572,9 +571,6 @@ impl Hub {
             return Ok(Some(restored));
         }
         self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
-        if let Some(problem) = existing.problem() {
-            return Err(self.unusable(&existing, &problem));
-        }
         let commit = self.fetch_new(&existing).await?;
         let continues_base = self.continues_base(&existing, &commit).await?;
         let is_ahead = from.commit.as_ref() != Some(&commit);

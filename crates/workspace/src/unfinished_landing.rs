@@ -25,7 +25,7 @@ pub(crate) struct LandingRecord {
     pub(crate) commit: String,
     /// The commit before; `None` if there was none.
     pub(crate) old: Option<String>,
-    /// Files that the user had changed to what the new commit has, and that are the user's.
+    /// Files that the user had staged as the new commit has them, and that are the user's.
     #[serde(default)]
     pub(crate) same: Vec<String>,
 }

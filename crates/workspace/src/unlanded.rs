@@ -18,12 +18,12 @@ git diff --no-color --no-ext-diff --no-textconv --no-renames --stat --patch "$ba
 /// Prints a branch of the user's in the working tree `$1` that contains the commit `$3`. `$2` has all of its objects.
 const CONTAINING: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-git for-each-ref --contains="$3" --format='%(refname)' refs/heads 2> /dev/null | grep -v '^refs/heads/autonoe/' | head -n 1"#;
+git for-each-ref --contains="$3" --format='%(refname)' refs/heads 2> /dev/null | grep -v '^refs/heads/autonoe[/-]' | head -n 1"#;
 
 /// Lists the branches of runs in the working tree `$1` that are not merged. `$2` has all of its objects.
 const UNMERGED: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-git for-each-ref --no-merged=HEAD --format='%(refname:short)' refs/heads/autonoe"#;
+git for-each-ref --no-merged=HEAD --format='%(refname:short)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*'"#;
 
 /// The commits of a run that have not landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Hub {
             // It may have worked at the same time as another one, which could not land then.
             true => {
                 let apart = self.left_apart(&from).await?;
-                self.layout.runs().find(|run| apart.contains(&run.branch))
+                self.layout.runs().find(|run| apart.iter().any(|name| is_of_run(name, &run.branch)))
             }
         };
         Ok(waiting.map(|RunTip { branch, commit }| Unlanded { branch, commit, from }))
@@ -123,4 +123,13 @@ impl Hub {
             _ => Err(self.failed(&shown.reason())),
         }
     }
+}
+
+/// Whether a landing may have given a branch of the user's repository this name, because of the run with the branch `run`.
+fn is_of_run(name: &str, run: &str) -> bool {
+    let others = [run.to_owned(), run.replace('/', "-")];
+    others
+        .iter()
+        .filter_map(|own| name.strip_prefix(own))
+        .any(|rest| rest.is_empty() || rest.starts_with('-'))
 }

@@ -66,7 +66,7 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         let hub = open_hub(&project, environment).await?;
         let finished = hub.finish_interrupted_landing().await?;
         if let Some((branch, commit)) = &finished {
-            let landed = present::landing(branch, commit, None, None).1;
+            let landed = present::landed(branch, commit);
             present::print(&format!("{landed}: a landing that was interrupted is finished now\n"));
         }
         let Some(unlanded) = hub.unlanded().await? else {
@@ -88,23 +88,23 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         };
         let consent =
             LandingConsent { self_acting: args.accept_self_acting, protected: args.accept_protected };
-        let (why, branch, ci_files, hook_files) = match hub.land_unlanded(&unlanded, consent).await? {
-            Landing::Landed { branch, ci_files, hook_files } => (None, branch, ci_files, hook_files),
-            Landing::Apart { branch, why } => (Some(why), branch, Vec::new(), Vec::new()),
+        let landing = hub.land_unlanded(&unlanded, consent).await?;
+        let commit = &unlanded.commit;
+        let mut lines = vec![match &landing {
+            Landing::Landed { branch, .. } => present::landed(branch, commit),
+            Landing::Apart { branch, why } => {
+                present::not_landed(branch, commit, &why.to_string(), Some(&why.advice(branch)))
+            }
+        }];
+        lines.extend(present::unseen(&part).filter(|_| !args.checked));
+        let Landing::Landed { ci_files, hook_files, .. } = landing else {
+            present::print(&lines.join("\n"));
+            return Ok(exit::STUCK);
         };
-        let (reason, advice) = why.as_ref().map(|why| (why.to_string(), why.advice(&branch))).unzip();
-        let line = present::landing(&branch, &unlanded.commit, reason.as_deref(), advice.as_deref()).1;
-        present::print(&format!("{line}\n"));
-        if let Some(unseen) = present::unseen(&part).filter(|_| !args.checked) {
-            present::print(&format!("{unseen}\n"));
-        }
-        if !ci_files.is_empty() {
-            present::print(&format!("{}\n", present::ci_files(&ci_files)));
-        }
-        if !hook_files.is_empty() {
-            present::print(&format!("{}\n", present::hook_files(&hook_files)));
-        }
-        Ok(if why.is_none() { exit::DONE } else { exit::STUCK })
+        lines.extend((!ci_files.is_empty()).then(|| present::ci_files(&ci_files)));
+        lines.extend((!hook_files.is_empty()).then(|| present::hook_files(&hook_files)));
+        present::print(&lines.join("\n"));
+        Ok(exit::DONE)
     })
 }
 

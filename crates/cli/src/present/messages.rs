@@ -126,21 +126,15 @@ pub fn unseen(part: &CheckedPart) -> Option<String> {
     })
 }
 
-/// Where the commits of a run are now, and how the user gets them if they have not landed.
-pub fn landing(
-    branch: &str,
-    commit: &str,
-    why: Option<&str>,
-    advice: Option<&str>,
-) -> (MessageLevel, String) {
-    let commit = short(commit);
-    let Some(why) = why else {
-        return (MessageLevel::Good, format!("[LANDED] {commit} on {branch}"));
-    };
+pub fn landed(branch: &str, commit: &str) -> String {
+    format!("[LANDED] {} on {branch}", short(commit))
+}
+
+/// Where the commits of a run are now, and how the user gets them.
+pub fn not_landed(branch: &str, commit: &str, why: &str, advice: Option<&str>) -> String {
     let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
-    let why = one_line(why);
-    let line = format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}){advice}");
-    (MessageLevel::Setback, line)
+    let (why, commit) = (one_line(why), short(commit));
+    format!("[NOT LANDED] {why}. The commits are on branch {branch} ({commit}){advice}")
 }
 
 pub fn checked(

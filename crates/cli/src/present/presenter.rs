@@ -231,8 +231,13 @@ impl Presenter {
                 self.print(level, &line);
             }
             RunEvent::Landing { branch, commit, why, advice, ci_files, hook_files } => {
-                let (level, line) = messages::landing(branch, commit, why.as_deref(), advice.as_deref());
-                self.print(level, &line);
+                match why {
+                    None => self.print(MessageLevel::Good, &messages::landed(branch, commit)),
+                    Some(why) => {
+                        let line = messages::not_landed(branch, commit, why, advice.as_deref());
+                        self.print(MessageLevel::Setback, &line);
+                    }
+                }
                 if !ci_files.is_empty() {
                     self.line(MessageLevel::Warning, &messages::ci_files(ci_files));
                 }

@@ -161,3 +161,45 @@ async fn files_that_git_removed_before_it_failed_are_back() {
         ("x".to_owned(), "the user's".to_owned())
     );
 }
+
+#[tokio::test]
+async fn links_and_directories_that_the_user_has_put_there_since_stay() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("file", "x"), ("link.txt", "x")]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.git_in(&workspace.tree(), &["rm", "-q", "file"]);
+    let new = fixture.work(&workspace, &[("file/q", "new"), ("link.txt", "new")]);
+    fixture.hub.fetch(&workspace).await.unwrap();
+    let old = revision.commit.unwrap();
+    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
+    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+
+    fs::remove_file(fixture.path("file")).unwrap();
+    fixture.write("file/q", "new");
+    fixture.write("file/notes", "the user's");
+    fs::remove_file(fixture.path("link.txt")).unwrap();
+    std::os::unix::fs::symlink("nowhere", fixture.path("link.txt")).unwrap();
+    start(&fixture).await;
+    assert_eq!(fixture.git(&["rev-parse", "main"]), old);
+    assert_eq!(fixture.read("file/notes"), "the user's");
+    assert!(!fixture.path("file/q").exists());
+    assert_eq!(fs::read_link(fixture.path("link.txt")).unwrap().to_str(), Some("nowhere"));
+    assert!(!fixture.home().join("state/hub/landing.json").exists());
+}
+
+#[tokio::test]
+async fn it_is_finished_with_the_users_line_endings() {
+    let fixture = HubFixture::new().await;
+    fixture.git(&["config", "core.autocrlf", "true"]);
+    let (workspace, revision) = fixture.workspace().await;
+    let new = fixture.work(&workspace, &[("a.txt", "new\n"), ("b.txt", "new\n")]);
+    fixture.hub.fetch(&workspace).await.unwrap();
+    let old = revision.commit.unwrap();
+    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
+    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+    fixture.write("a.txt", "new\r\n");
+    start(&fixture).await;
+    assert_eq!(fixture.git(&["rev-parse", "main"]), new);
+    assert_eq!(fixture.read("b.txt"), "new\r\n");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}

@@ -188,13 +188,82 @@ async fn a_locked_branch_or_index_is_left_alone() {
     for lock in [".git/refs/heads/main.lock", ".git/index.lock"] {
         let fixture = HubFixture::new().await;
         let (workspace, revision) = fixture.workspace().await;
-        fixture.work(&workspace, &[("a.txt", "agent\n")]);
+        // What is there is the beginning of what the agent has written.
+        fixture.work(&workspace, &[("a.txt", "one\ntwo\n")]);
         fixture.write(lock, "");
         let why = refusal(fixture.land(&workspace, &revision).await);
         assert!(matches!(why, LandingRefusal::Locked(_) | LandingRefusal::Files(_)), "{why}");
         fs::remove_file(fixture.path(lock)).unwrap();
         assert_eq!(fixture.git(&["status", "--porcelain"]), "", "{lock}");
         assert_eq!(fixture.read("a.txt"), "one\n");
+    }
+}
+
+#[tokio::test]
+async fn a_user_with_conflicts_in_the_index_is_left_alone() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("conflict.txt", "one\n"), ("other.txt", "one\n")]);
+    fixture.write("conflict.txt", "stashed\n");
+    fixture.git(&["stash", "-q"]);
+    fixture.commit(&[("conflict.txt", "two\n")]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "one\ntwo\n"), ("other.txt", "one\ntwo\n")]);
+    let popped = Command::new("git").current_dir(fixture.path(".")).args(["stash", "pop", "-q"]).output();
+    assert!(!popped.unwrap().status.success(), "the index must have a conflict");
+    fixture.write("other.txt", "");
+    let before = fixture.git(&["status", "--porcelain"]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert!(matches!(why, LandingRefusal::Files(_)), "{why}");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), before);
+    assert_eq!((fixture.read("a.txt"), fixture.read("other.txt")), ("one\n".to_owned(), String::new()));
+}
+
+#[tokio::test]
+async fn what_the_user_has_staged_stays_if_a_landing_fails_half_way() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("b.txt", "x"), ("staged.txt", "x")]);
+    let (workspace, revision) = fixture.workspace().await;
+    let tree = workspace.tree();
+    fixture.work(&workspace, &[("b.txt", "new"), ("staged.txt", "new")]);
+    // No file system takes such a name.
+    let blob = fixture.git_in(&tree, &["rev-parse", "HEAD:b.txt"]);
+    let entry = format!("100644,{blob},{}", "n".repeat(300));
+    fixture.git_in(&tree, &["update-index", "--add", "--cacheinfo", &entry]);
+    fixture.git_in(&tree, &["commit", "-q", "-m", "a long name"]);
+    fixture.write("staged.txt", "new");
+    fixture.git(&["add", "staged.txt"]);
+    refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "M  staged.txt");
+    assert_eq!((fixture.read("b.txt"), fixture.read("staged.txt")), ("x".to_owned(), "new".to_owned()));
+}
+
+#[tokio::test]
+async fn commits_that_wait_under_another_name_are_not_taken_for_landed() {
+    let fixture = HubFixture::new().await;
+    // Git cannot make autonoe/1 beside it.
+    fixture.git(&["branch", "autonoe"]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "agent\n")]);
+    fixture.write("a.txt", "the user's\n");
+    let landing = fixture.land(&workspace, &revision).await;
+    assert!(matches!(&landing, Landing::Apart { branch, .. } if branch == "autonoe-1"), "{landing:?}");
+    let waiting = fixture.hub.unlanded().await.unwrap();
+    assert_eq!(waiting.map(|unlanded| unlanded.branch).as_deref(), Some("autonoe/1"));
+    fixture.git(&["checkout", "-q", "a.txt"]);
+    fixture.git(&["merge", "-q", "autonoe-1"]);
+    assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+}
+
+#[test]
+fn advice_names_all_that_must_be_accepted() {
+    let and = |why: LandingRefusal| LandingRefusal::AndSelfActing { why: Box::new(why), files: Vec::new() };
+    for (why, advice) in [
+        (LandingRefusal::Protected(Vec::new()), "autonoe land --accept-protected`"),
+        (and(LandingRefusal::Protected(Vec::new())), "autonoe land --accept-protected --accept-self-acting`"),
+        (and(LandingRefusal::Detached), "autonoe land --accept-self-acting`"),
+        (LandingRefusal::Files(String::new()), "`autonoe land`"),
+    ] {
+        assert!(why.advice("b").contains(advice), "{}", why.advice("b"));
     }
 }
 

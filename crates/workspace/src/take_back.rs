@@ -1,0 +1,107 @@
+//! Takes back a landing that failed or was killed half way. Before it began, every file that it changes was as the old commit has it, but
+//! those that the user had staged as they are in the new one.
+
+use std::collections::{HashMap, HashSet};
+
+use autonoe_core::fault::Fault;
+
+use crate::changed_file::ChangedFile;
+use crate::landing::{CHANGED, LandingAttempt};
+use crate::unfinished_landing::LandingRecord;
+
+/// Lists the files of the working tree that differ from the new commit.
+const DIFFERING: &str = r#"export GIT_INDEX_FILE="$2/compare"
+git read-tree "$5" && { git update-index -q --refresh > /dev/null; git diff-files -z --name-only; }"#;
+
+/// Removes the file `$6` if it is no more than the beginning of the object `$7`, and not the object `$8`.
+const REMOVE_BEGINNING: &str = r#"[ -f "$6" ] && [ ! -h "$6" ] && [ -r "$6" ] || exit 0
+here=$(git hash-object --no-filters -- "$6") && [ "$here" != "$8" ] || exit 0
+[ "$(git cat-file blob "$7" | head -c "$(wc -c < "$6")" | git hash-object --stdin)" != "$here" ] || rm -f -- "$6""#;
+
+/// Lists the files of the commit `$6`.
+const LIST: &str = r#"git --git-dir="$2" ls-tree -r -z --full-tree "$6""#;
+
+/// Removes the files that the file `$6` lists, and directories that are then empty. Restores the files that `$7` lists to the commit `$8`,
+/// unless a directory of the user's is in their place. Removes the entries in the index that `$9` lists, and restores those of `${10}`.
+const TAKE_BACK: &str = r#"export GIT_LITERAL_PATHSPECS=1
+xargs -0 rm -f -- < "$6"
+xargs -0 sh -c 'for file; do rmdir -p -- "$(dirname -- "$file")" 2> /dev/null; done' sh < "$6"
+xargs -0 sh -c 'for file; do [ -d "$file" ] && [ ! -h "$file" ] || printf "%s\0" "$file"; done' sh < "$7" > "$2/restored"
+restore() { file=$1 from=$2; shift 2; [ ! -s "$file" ] || git restore --source="$from" "$@" --pathspec-from-file="$file" --pathspec-file-nul; }
+git update-index -z --force-remove --stdin < "$9" && restore "${10}" "$8" --staged && restore "$2/restored" "$8" --staged --worktree"#;
+
+impl LandingAttempt<'_> {
+    /// Takes back files that are as the new commit has them, the beginnings of such files, and puts back old ones that were removed. `head` is
+    /// the user's commit now. What the user has committed or edited since stays.
+    pub(crate) async fn take_back(&self, record: &LandingRecord, head: Option<&str>) -> Result<(), Fault> {
+        let changed = self.run(CHANGED, &[]).await?;
+        if changed.code != 0 {
+            // The user has removed the commit from which it began.
+            return Ok(());
+        }
+        let changed: Vec<_> = ChangedFile::parse(&changed.stdout)
+            .into_iter()
+            .filter(|file| !record.same.contains(&file.path))
+            .collect();
+        let differing = self.differing().await?;
+        let mut written = Vec::new();
+        for file in &changed {
+            let is_new = !file.is_deletion() && !differing.contains(&file.path);
+            if !file.is_deletion() && !is_new {
+                let removed =
+                    self.run_in_tree(REMOVE_BEGINNING, &[&file.path, &file.hash, &file.old_hash]).await?;
+                self.must_succeed(removed)?;
+            }
+            if is_new || self.is_missing(file) {
+                written.push(file);
+            }
+        }
+        let staged = self.staged(&changed).await?;
+        let listed = match head {
+            Some(head) => self.succeed(LIST, &[head]).await?,
+            None => String::new(),
+        };
+        let has: HashMap<&str, (&str, &str)> =
+            listed.split_terminator('\0').filter_map(listed_file).collect();
+        // The user may have committed it since.
+        written.retain(|file| {
+            has.get(&*file.path) != Some(&(&*file.mode, &*file.hash)) || self.is_missing(file)
+        });
+        let written = written.iter().map(|file| &*file.path);
+        let (restored, removed): (Vec<_>, Vec<_>) = written.partition(|path| has.contains_key(path));
+        let entries = staged.iter().map(|path| &**path).chain(restored.iter().chain(&removed).copied());
+        let (old_entries, new_entries): (Vec<_>, Vec<_>) = entries.partition(|path| has.contains_key(path));
+        let list = |name: &str, paths: &[&str]| {
+            self.list(name, &paths.iter().map(|path| format!("{path}\0")).collect::<String>())
+        };
+        let lists = [
+            list("removed", &removed)?,
+            list("restored", &restored)?,
+            head.unwrap_or_default().to_owned(),
+            list("new-entries", &new_entries)?,
+            list("old-entries", &old_entries)?,
+        ];
+        let taken = self.run_in_tree(TAKE_BACK, &lists.each_ref().map(String::as_str)).await?;
+        let is_gone = |path: &&str| self.from.top.join(path).symlink_metadata().is_err();
+        match restored.into_iter().find(is_gone) {
+            // What could not be written cannot be restored either, and is as it was.
+            Some(path) if taken.code != 0 => {
+                Err(self.hub.failed(&format!("{path} cannot be restored: {}", taken.reason())))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// The files of the user's that are not as the new commit has them.
+    pub(crate) async fn differing(&self) -> Result<HashSet<String>, Fault> {
+        let listed = self.must_succeed(self.run_in_tree(DIFFERING, &[]).await?)?;
+        Ok(listed.split_terminator('\0').map(str::to_owned).collect())
+    }
+}
+
+/// The path, the mode and the hash in an entry of `git ls-tree`.
+fn listed_file(entry: &str) -> Option<(&str, (&str, &str))> {
+    let (description, path) = entry.split_once('\t')?;
+    let mut words = description.split(' ');
+    Some((path, (words.next()?, words.nth(1)?)))
+}
