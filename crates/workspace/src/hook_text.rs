@@ -76,7 +76,9 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for words in commands(text) {
         let words: Vec<&str> = words.collect();
-        found.extend(perl_modules(&words));
+        if words.iter().any(is_perl) {
+            found.extend(perl_modules(&words));
+        }
         let python =
             words.iter().position(|word| PYTHONS.contains(&word.rsplit('/').next().unwrap_or_default()));
         let Some(words) = python.map(|at| &words[at..]) else { continue };
@@ -93,27 +95,40 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
     found
 }
 
-/// The files of modules that `perl -Ilib -MName` loads.
-fn perl_modules(words: &[&str]) -> Vec<String> {
-    let is_perl = |word: &&str| word.rsplit('/').next().is_some_and(|name| name.starts_with("perl"));
-    if !words.iter().any(is_perl) {
-        return Vec::new();
-    }
-    let after = |option: &str| {
-        let joined =
-            words.iter().filter_map(|word| word.strip_prefix(option)).filter(|rest| !rest.is_empty());
-        let apart = words.windows(2).filter(|pair| pair[0] == option).map(|pair| pair[1]);
-        joined.chain(apart).map(str::to_owned).collect::<Vec<_>>()
-    };
-    let modules = [after("-M"), after("-m")].concat();
-    let files = modules.iter().map(|module| module.split('=').next().unwrap_or_default());
-    let files: Vec<String> =
-        files.map(|module| format!("{}.pm", module.trim_start_matches('-').replace("::", "/"))).collect();
-    let directories = after("-I").into_iter().chain(["lib".to_owned()]);
+fn is_perl(word: &&str) -> bool {
+    word.rsplit('/').next().is_some_and(|name| name.starts_with("perl"))
+}
+
+/// The files of modules that perl loads with these options, such as `-Ilib -MName`.
+pub(crate) fn perl_modules(words: &[&str]) -> Vec<String> {
+    let debuggers = after_option(words, "-d:").map(|name| format!("Devel::{name}"));
+    let modules = after_option(words, "-M").chain(after_option(words, "-m")).map(str::to_owned);
+    let files: Vec<String> = modules
+        .chain(debuggers)
+        .map(|module| {
+            let name = module.trim_start_matches('-').split('=').next().unwrap_or_default();
+            format!("{}.pm", name.replace("::", "/"))
+        })
+        .collect();
+    let directories = perl_directories(words).chain(["lib".to_owned()]);
     let below = directories.flat_map(|directory| {
         files.iter().map(move |file| plain(&format!("{directory}/{file}"))).collect::<Vec<_>>()
     });
     below.chain(files.clone()).collect()
+}
+
+/// The directories that perl searches with these options, such as `-Ilib -Mlib=own`.
+pub(crate) fn perl_directories(words: &[&str]) -> impl Iterator<Item = String> {
+    let by_module = after_option(words, "-Mlib=").flat_map(|directories| directories.split(','));
+    after_option(words, "-I").chain(by_module).map(str::to_owned)
+}
+
+/// The values of an option, whether they are joined to it or follow it.
+fn after_option<'w>(words: &'w [&'w str], option: &'w str) -> impl Iterator<Item = &'w str> {
+    let joined =
+        words.iter().filter_map(move |word| word.strip_prefix(option)).filter(|rest| !rest.is_empty());
+    let apart = words.windows(2).filter(move |pair| pair[0] == option).map(|pair| pair[1]);
+    joined.chain(apart)
 }
 
 /// The files that a text has a shell or an interpreter read, whatever their names are.

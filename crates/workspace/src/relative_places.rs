@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::hook_text::{is_settings_variable, plain, words};
+use crate::hook_text::{is_settings_variable, perl_directories, perl_modules, plain, words};
 
 /// Modules that every Python loads when it starts, if they are found before its own.
 const PYTHON_MODULES: &[&str] = &[
@@ -51,25 +51,28 @@ const RUBY_FILES: &[&str] = &[
     "syntax_suggest.rb",
 ];
 
-/// Variables whose value is a file or a directory, without being named like one.
-const PATH_VALUES: &[&str] = &[
+/// Variables whose value is a file, without being named like one.
+const FILE_VARIABLES: &[&str] = &[
     "BASH_ENV",
-    "CC",
-    "CXX",
     "ENV",
     "GIT_CONFIG_GLOBAL",
     "GIT_CONFIG_SYSTEM",
-    "GIT_EXEC_PATH",
-    "GIT_TEMPLATE_DIR",
     "INPUTRC",
     "LUA_INIT",
     "MAKEFILES",
     "PYTHONSTARTUP",
-    "RUSTC",
-    "RUSTC_WRAPPER",
     "R_ENVIRON_USER",
     "R_PROFILE_USER",
 ];
+
+/// Variables whose value is a program; without a slash it is searched on the PATH.
+const PROGRAM_VARIABLES: &[&str] = &["CC", "CXX", "RUSTC", "RUSTC_WRAPPER"];
+
+/// Variables whose value is a directory, beside those whose name ends with `HOME`.
+const DIRECTORY_VARIABLES: &[&str] = &["GIT_EXEC_PATH", "GIT_TEMPLATE_DIR"];
+
+/// Endings of files that Python loads as modules.
+const PYTHON_ENDINGS: &[&str] = &[".py", ".pyc", ".so", ".pyd"];
 
 /// Directories and files relative to any directory; an empty one is that directory itself.
 #[derive(Debug, Default)]
@@ -79,6 +82,8 @@ pub(crate) struct RelativePlaces {
     ruby: Vec<String>,
     zsh: Vec<String>,
     libraries: Vec<String>,
+    /// These files are loaded.
+    files: Vec<String>,
     /// Whatever is there is loaded.
     all: Vec<String>,
 }
@@ -93,63 +98,71 @@ impl RelativePlaces {
             "PERL5LIB" | "PERLLIB" => self.perl.extend(entries),
             "RUBYLIB" => self.ruby.extend(entries),
             "ZDOTDIR" => self.zsh.extend(entries),
-            "LD_LIBRARY_PATH" | "LD_PRELOAD" | "LD_AUDIT" => self.libraries.extend(entries),
+            "LD_LIBRARY_PATH" => self.libraries.extend(entries),
+            "LD_PRELOAD" | "LD_AUDIT" => {
+                let files = value.split([':', ' ']).filter(|file| !file.starts_with('/')).map(plain);
+                self.files.extend(files.filter(|file| !file.is_empty()));
+            }
             "PERL5OPT" => {
-                let modules = value.split_whitespace().filter_map(|word| word.strip_prefix("-M"));
-                self.all.extend(modules.map(|module| format!("{}.pm", module.replace("::", "/"))));
-                let directories = words(value).filter_map(|word| word.strip_prefix("-I"));
-                self.perl.extend(directories.filter(|path| !path.starts_with('/')).map(plain));
+                let words: Vec<&str> = value.split_whitespace().collect();
+                self.files.extend(perl_modules(&words));
+                self.perl.extend(relative(perl_directories(&words)));
             }
             "RUBYOPT" => {
                 let loaded = words(value).filter_map(|word| word.strip_prefix("-r")).map(plain);
-                self.all.extend(loaded.flat_map(|path| {
-                    let script = format!("{path}.rb");
-                    [path, script]
-                }));
+                self.files.extend(loaded.flat_map(|path| [format!("{path}.rb"), path]));
                 let directories = words(value).filter_map(|word| word.strip_prefix("-I"));
-                self.ruby.extend(directories.filter(|path| !path.starts_with('/')).map(plain));
+                self.ruby.extend(relative(directories.map(str::to_owned)));
             }
-            _ if PATH_VALUES.contains(&name) || is_settings_variable(name) => {
-                let is_path = PATH_VALUES.contains(&name) || name.ends_with("HOME");
+            _ => {
                 let paths = words(value).map(|word| word.trim_start_matches('@'));
                 let paths = paths.filter(|word| !word.starts_with(['/', '~', '-']));
-                let paths = paths.filter(|word| word.contains('/') || is_path);
-                self.all.extend(paths.map(plain).filter(|path| !path.is_empty()));
+                let paths = paths.map(|word| (plain(word), word.contains('/')));
+                let mut paths = paths.filter(|(path, _)| !path.is_empty()).collect::<Vec<_>>();
+                let is_file = FILE_VARIABLES.contains(&name);
+                let is_directory = DIRECTORY_VARIABLES.contains(&name) || name.ends_with("HOME");
+                let is_program = PROGRAM_VARIABLES.contains(&name);
+                paths.retain(|(_, has_slash)| is_file || is_directory || *has_slash);
+                let paths = paths.into_iter().map(|(path, _)| path);
+                if is_file || is_program {
+                    self.files.extend(paths);
+                } else if is_directory || is_settings_variable(name) {
+                    self.all.extend(paths);
+                }
             }
-            _ => {}
         }
     }
 
     /// Whether a path of the project could be loaded from one of them.
     pub(crate) fn contains(&self, path: &str) -> bool {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-        // The file or directory that makes up a module.
-        let (package, module) = match name.starts_with("__init__.") || name.ends_with(".pyc") {
-            true => directory.rsplit_once('/').unwrap_or(("", directory)),
-            false => (directory, name.split('.').next().unwrap_or(name)),
-        };
-        let is_python = PYTHON_MODULES.contains(&module) && is_at(&self.python, package);
-        let is_part = PYTHON_MODULES.iter().any(|module| {
-            let above = directory.strip_suffix(module).map(|above| above.trim_end_matches('/'));
-            above.is_some_and(|above| is_at(&self.python, above))
-        });
-        is_python
-            || is_part
+        let stem = name.split('.').next().unwrap_or(name);
+        let is_module =
+            PYTHON_MODULES.contains(&stem) && PYTHON_ENDINGS.iter().any(|end| name.ends_with(end));
+        let (above, package) = directory.rsplit_once('/').unwrap_or(("", directory));
+        is_module && is_at(&self.python, directory)
+            || PYTHON_MODULES.contains(&package) && is_at(&self.python, above)
             || PERL_MODULES.contains(&name) && is_at(&self.perl, directory)
             || RUBY_FILES.contains(&name) && is_at(&self.ruby, directory)
             || name.starts_with(".z") && is_at(&self.zsh, directory)
-            || (name.contains(".so") || name.ends_with(".dylib")) && self.is_in_library(directory)
+            || is_library(name) && self.is_in_library(directory)
             || self.all.iter().any(|place| format!("/{path}/").contains(&format!("/{place}/")))
-            || self.libraries.iter().any(|file| format!("/{path}").ends_with(&format!("/{file}")))
+            || self.files.iter().any(|file| format!("/{path}").ends_with(&format!("/{file}")))
     }
-}
 
-impl RelativePlaces {
     /// The loader also looks in directories for some kinds of processors.
     fn is_in_library(&self, directory: &str) -> bool {
         let mut above = Path::new(directory).ancestors().filter_map(Path::to_str);
         above.any(|above| is_at(&self.libraries, above))
     }
+}
+
+fn is_library(name: &str) -> bool {
+    name.ends_with(".so") || name.contains(".so.") || name.ends_with(".dylib")
+}
+
+fn relative(directories: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    directories.filter(|path| !path.starts_with('/')).map(|path| plain(&path))
 }
 
 /// Whether a directory can be one of the places, seen from some directory.
@@ -168,16 +181,23 @@ mod tests {
                 "PYTHONPATH",
                 ".",
                 "sitecustomize.py a/usercustomize.py sitecustomize/__init__.py encodings/utf_8.py",
-                "main.py a/json.py",
+                "main.py a/json.py website/a.py videos/b.py site.css io.md",
             ),
             ("PYTHONPATH", "/opt/y:", "sitecustomize.py", "customize.py"),
             ("PYTHONPATH", "src", "src/sitecustomize.py a/src/os.py", "sitecustomize.py src/a.py"),
             ("PYTHONPATH", "/opt/src", "", "sitecustomize.py src/sitecustomize.py"),
-            ("LD_LIBRARY_PATH", "/opt/x:.", "libz.so.1 a/libz.so", "main.c libz.c"),
+            ("LD_LIBRARY_PATH", "/opt/x:.", "libz.so.1 a/libz.so", "main.c libz.c x.sol a.source.js"),
             ("LD_LIBRARY_PATH", "lib", "lib/libz.so.1 lib/glibc-hwcaps/x86-64-v2/libc.so.6", "libz.so.1"),
             ("LD_PRELOAD", "./x.so", "x.so a/x.so", "y.so"),
+            ("LD_PRELOAD", "/opt/a.so ./x.so", "x.so", "a.so"),
             ("ZDOTDIR", "dot", "dot/.zshenv", "dotted/.zshenv"),
             ("PERL5OPT", "-Ilib -MFoo::Bar", "lib/Foo/Bar.pm lib/strict.pm", "lib/Foo.pm strict.pm"),
+            ("PERL5OPT", "-Mlib=own -MCarp=verbose", "Carp.pm own/strict.pm", "strict.pm"),
+            ("PERL5OPT", "-d:Trace", "Devel/Trace.pm", "Trace.pm"),
+            ("ENV", "test", "test", "test/a.js"),
+            ("ENV", "./rc.sh", "rc.sh", "a.sh"),
+            ("CC", "gcc", "", "gcc gcc/a.c"),
+            ("CC", "ccache ./gcc", "gcc", "gcc/a.c"),
             ("ZDOTDIR", ".", ".zprofile a/.zshrc", "zprofile"),
             ("RUBYOPT", "-r./r/x", "r/x.rb", "x.rb"),
             ("RUBYOPT", "-Ilib -rboot", "lib/boot.rb lib/rubygems.rb", "lib/other.rb"),
