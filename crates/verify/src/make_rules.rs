@@ -1,7 +1,7 @@
 //! Targets of `make` that act instead of making a file. If a file or directory of that name appears with the work, make calls the target up
 //! to date and does nothing, which a check takes for success.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::check::Check;
@@ -12,12 +12,11 @@ use tokio_util::sync::CancellationToken;
 const MAX_MAKEFILES: usize = 100;
 const MAX_BYTES: u64 = 256 * 1024;
 
-/// How far variables are followed, and the bytes of a text in which none are followed any more.
+/// How far variables are followed, and the bytes of a text in which none are followed any more. The makefile may be an agent's.
 const MAX_DEPTH: usize = 3;
 const MAX_EXPANDED: usize = 4096;
 
-/// The most variables that are known, and the bytes of a value. The makefile may be an agent's.
-const MAX_VARIABLES: usize = 200;
+/// The bytes of a value.
 const MAX_VALUE: usize = 256;
 
 /// What is in the way of the targets that a check has made, below `root`, where it ran. `files` are the files there.
@@ -35,8 +34,8 @@ pub(crate) fn in_the_way_of_make(
         let directory = makefile.parent().unwrap_or(root);
         let rules = read_text(&makefile, MAX_BYTES).ok().flatten().map(|text| MakeRules::parse(&text));
         let Some(rules) = rules else { continue };
-        found.extend(rules.acting().map(|target| directory.join(target)));
-        known.extend(rules.recipes.into_keys());
+        found.extend(rules.acting().into_iter().map(|target| directory.join(target)));
+        known.extend(rules.rules.into_iter().flat_map(|rule| rule.targets));
     }
     // A makefile that is not known to be one may say what they do.
     found.extend(named.difference(&known).map(|target| root.join(target)));
@@ -71,21 +70,27 @@ fn make_targets(check: &Check) -> Option<BTreeSet<String>> {
 /// The rules of a makefile, as far as they can be read without running it.
 #[derive(Default)]
 struct MakeRules {
-    /// The commands of each target.
-    recipes: BTreeMap<String, String>,
+    rules: Vec<MakeRule>,
     /// Targets that are no files, whatever is there.
-    phony: BTreeSet<String>,
+    phony: HashSet<String>,
+}
+
+struct MakeRule {
+    targets: Vec<String>,
+    recipe: String,
 }
 
 impl MakeRules {
     fn parse(text: &str) -> Self {
         let text = text.replace("\\\r\n", " ").replace("\\\n", " ");
         let variables = variables(&text);
-        let mut rules = Self::default();
-        let mut targets: Vec<String> = Vec::new();
+        let mut read = Self::default();
         for line in text.lines() {
             if let Some(command) = line.strip_prefix('\t') {
-                rules.add(&targets, &expanded(command, &variables));
+                if let Some(rule) = read.rules.last_mut() {
+                    rule.recipe.push_str(&expanded(command, &variables));
+                    rule.recipe.push('\n');
+                }
                 continue;
             }
             let Some((left, right)) = line.split('#').next().and_then(|line| line.split_once(':')) else {
@@ -98,61 +103,84 @@ impl MakeRules {
             let names = || left.split_whitespace().map(str::to_owned);
             let (needs, command) = right.split_once(';').unwrap_or((right.as_str(), ""));
             if names().any(|name| name == ".PHONY") {
-                rules.phony.extend(needs.split_whitespace().map(str::to_owned));
+                read.phony.extend(needs.split_whitespace().map(str::to_owned));
             }
-            targets = names().filter(|name| !name.starts_with('.') && !name.contains(['%', '$'])).collect();
-            rules.add(&targets, command);
+            let targets = names().filter(|name| !name.starts_with('.') && !name.contains(['%', '$']));
+            read.rules.push(MakeRule { targets: targets.collect(), recipe: format!("{command}\n") });
         }
-        rules
-    }
-
-    fn add(&mut self, targets: &[String], command: &str) {
-        for target in targets {
-            let recipe = self.recipes.entry(target.clone()).or_default();
-            recipe.push_str(command);
-            recipe.push('\n');
-        }
+        read
     }
 
     /// The targets whose commands do not name them, and so make no file of that name.
-    fn acting(&self) -> impl Iterator<Item = &String> {
-        let acts = |(target, recipe): &(&String, &String)| {
-            let is_apart = |c: char| c.is_whitespace() || "'\"`;&|()<>=,".contains(c);
-            let mut words = recipe.split(is_apart).map(|word| word.trim_start_matches("./"));
-            let makes_it = ["$@", "$(@", "${@"].iter().any(|name| recipe.contains(name));
-            !self.phony.contains(*target)
-                && !recipe.trim().is_empty()
-                && !makes_it
-                && !words.any(|word| word == target.as_str())
-        };
-        self.recipes.iter().filter(acts).map(|(target, _)| target)
+    fn acting(&self) -> BTreeSet<&str> {
+        let (mut acting, mut made) = (BTreeSet::new(), HashSet::new());
+        for MakeRule { targets, recipe } in &self.rules {
+            let targets = || targets.iter().map(String::as_str);
+            if ["$@", "$(@", "${@"].iter().any(|name| recipe.contains(name)) {
+                made.extend(targets());
+            } else if !recipe.trim().is_empty() {
+                let is_apart = |c: char| c.is_whitespace() || "'\"`;&|()<>=,".contains(c);
+                let words = recipe.split(is_apart).map(|word| word.trim_start_matches("./"));
+                let words: HashSet<&str> = words.collect();
+                made.extend(targets().filter(|target| words.contains(target)));
+                acting.extend(targets());
+            }
+        }
+        acting.retain(|target| !made.contains(target) && !self.phony.contains(*target));
+        acting
     }
 }
 
-/// The variables that a makefile sets, with their values.
-fn variables(text: &str) -> Vec<(&str, &str)> {
+/// The variables that a makefile sets, with all of their values.
+fn variables(text: &str) -> HashMap<&str, String> {
+    let mut found: HashMap<&str, String> = HashMap::new();
     let lines = text.lines().filter(|line| !line.starts_with('\t'));
-    let pairs = lines.filter_map(|line| line.split('#').next()?.split_once('='));
-    let pairs =
-        pairs.map(|(name, value)| (name.trim_end_matches([':', '?', '+', '!', ' ']).trim(), value.trim()));
-    let is_known = |(name, value): &(&str, &str)| {
-        !name.is_empty() && !name.contains([' ', ':', '$']) && value.len() <= MAX_VALUE
-    };
-    pairs.filter(is_known).take(MAX_VARIABLES).collect()
+    for (name, value) in lines.filter_map(|line| line.split('#').next()?.split_once('=')) {
+        let (name, value) = (name.trim_end_matches([':', '?', '+', '!', ' ']).trim(), value.trim());
+        let values = found.entry(name).or_default();
+        if values.len() + value.len() <= MAX_VALUE {
+            values.push(' ');
+            values.push_str(value);
+        }
+    }
+    found.values_mut().for_each(|values| *values = values.trim().to_owned());
+    found
 }
 
 /// A text with the values of variables in place of their names, as far as one names another in turn.
-fn expanded(text: &str, variables: &[(&str, &str)]) -> String {
+fn expanded(text: &str, variables: &HashMap<&str, String>) -> String {
     let mut text = text.to_owned();
     for _ in 0..MAX_DEPTH {
-        for (name, value) in variables {
-            if !text.contains('$') || text.len() > MAX_EXPANDED {
-                return text;
-            }
-            text = text.replace(&format!("$({name})"), value).replace(&format!("${{{name}}}"), value);
+        if text.len() > MAX_EXPANDED {
+            break;
+        }
+        match expanded_once(&text, variables) {
+            Some(next) => text = next,
+            None => break,
         }
     }
     text
+}
+
+/// `None` if the text names no variable that is known.
+fn expanded_once(text: &str, variables: &HashMap<&str, String>) -> Option<String> {
+    let (mut done, mut rest, mut found) = (String::new(), text, false);
+    while let Some(at) = rest.find("$(").into_iter().chain(rest.find("${")).min() {
+        let (before, named) = rest.split_at(at);
+        let close = if named.starts_with("$(") { ')' } else { '}' };
+        let end = named.find(close)?;
+        done.push_str(before);
+        match variables.get(&named[2..end]) {
+            Some(value) => {
+                done.push_str(value);
+                found = true;
+            }
+            None => done.push_str(&named[..=end]),
+        }
+        rest = &named[end + 1..];
+    }
+    done.push_str(rest);
+    found.then_some(done)
 }
 
 #[cfg(test)]
@@ -170,11 +198,25 @@ mod tests {
         let text = "CC := cc\nall: app test\n.PHONY: lint\nlint:\n\tlint .\ntest: app \\\n  more\n\tsh tests/run.sh\n\
             check unit:: ; ./unit.sh\napp: app.c\n\t$(CC) -o app app.c\nlib.o: lib.c\n\tcc -c $< -o $@\n%.o: %.c\n\tx\n";
         let rules = MakeRules::parse(text);
-        assert_eq!(rules.acting().collect::<Vec<_>>(), ["check", "test", "unit"]);
+        assert_eq!(Vec::from_iter(rules.acting()), ["check", "test", "unit"]);
         let text = "UNITS = a b\nTESTS := $(UNITS) c\nOBJECT=x.o\ntest: $(TESTS)\n${TESTS}:\n\tsh run.sh\n\
             $(OBJECT): x.c\n\tcc -o $(OBJECT) x.c\nA = $(B)\nB = $(A)$(A)\n$(A):\n\tx\n";
         let rules = MakeRules::parse(text);
-        assert_eq!(rules.acting().collect::<Vec<_>>(), ["a", "b", "c"]);
+        assert_eq!(Vec::from_iter(rules.acting()), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn values_that_are_added_count() {
+        let rules = MakeRules::parse("T = a\nT += b\n$(T) $(unknown $(T)): x\n\tsh run.sh\n${T\n");
+        assert_eq!(Vec::from_iter(rules.acting()), ["a", "b"]);
+    }
+
+    #[test]
+    fn many_targets_with_many_commands_are_read() {
+        let targets: String = (0..10_000).map(|number| format!("t{number} ")).collect();
+        let rules = MakeRules::parse(&format!("{targets}:\n{}", "\tx $(y)\n".repeat(10_000)));
+        assert_eq!(rules.acting().len(), 10_000);
+        assert_eq!(rules.rules[0].recipe.len(), 7 * 10_000 + 1);
     }
 
     #[test]
