@@ -152,12 +152,8 @@ pub async fn check(
 /// not made readable.
 fn unreadable_objects(root: &Path, room_config: &RoomConfig) -> Option<PathBuf> {
     let is_held = room_config.sandbox.layer() != SandboxLayer::None;
-    let Bounds { read, write, .. } = &room_config.bounds;
-    let is_readable = |path: &PathBuf| {
-        path.starts_with(root) || read.iter().chain(write).any(|directory| path.starts_with(directory))
-    };
     let borrowed = Repository::around(root).object_directories().ok()?;
-    borrowed.into_iter().find(|path| is_held && !is_readable(path))
+    borrowed.into_iter().find(|path| is_held && !room_config.bounds.can_read(path))
 }
 
 fn borrows_objects(root: &Path, from: &Path) -> Fault {

@@ -165,6 +165,16 @@ impl Bounds {
         !system.chain(own).any(|other| other.starts_with(path) && other != except)
     }
 
+    /// Whether programs can read `path`, as far as the room is concerned.
+    pub fn can_read(&self, path: &Path) -> bool {
+        let own = [&self.root].into_iter().chain(&self.read).chain(&self.write).map(PathBuf::as_path);
+        system_paths::SYSTEM
+            .into_iter()
+            .map(Path::new)
+            .chain(own)
+            .any(|directory| path.starts_with(directory))
+    }
+
     /// The path at which programs see `path`.
     pub fn shown(&self, path: &Path) -> PathBuf {
         self.mapping().map_or_else(|| path.to_owned(), |mapping| mapping.to_shown(path))

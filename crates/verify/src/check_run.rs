@@ -286,9 +286,7 @@ impl CheckRoom<'_> {
         if run.passed() && !changed.is_empty() {
             run.verdict = CheckVerdict::ChangedFiles { files: changed };
         }
-        if run.passed() {
-            self.checkout.note_decisive_files(check, files).await;
-        }
+        self.checkout.note_decisive_files(check, files).await;
         Ok(run)
     }
 }

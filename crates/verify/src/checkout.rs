@@ -177,17 +177,17 @@ impl Checkout {
     /// Whether the commit has a file or directory of this path.
     pub(crate) fn has_entry(&self, path: &str) -> bool {
         match &self.content {
-            Content::Commit(objects) => objects.entries.contains(path),
+            Content::Commit(objects) => objects.has(path),
             Content::Files(files) => files.join(path).symlink_metadata().is_ok(),
         }
     }
 
-    /// Those that commands of checks made, and what was in the way of what they had made.
+    /// Files that test runners read by themselves and that commands of checks made, and what was in the way of what they had made.
     pub(crate) fn found_by_checks(&self) -> BTreeSet<String> {
         self.found_by_checks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes which of them are in a checkout in which a check has run.
+    /// Notes which such files are in a checkout in which a check has run.
     pub(crate) async fn note_decisive_files(&self, check: &Check, files: &CheckoutFiles) {
         let (root, check) = (files.root.clone(), check.clone());
         let found = blocking(move |cancel: &_| decisive_files_in(&root, &check, cancel)).await;

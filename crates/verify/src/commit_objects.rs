@@ -16,7 +16,7 @@ use autonoe_git::{GitRoom, Skeleton, pipe};
 use crate::commit_source::CommitSource;
 use crate::history::{History, StoredHistory};
 use crate::no_commit::{NoCommit, QueryError};
-use crate::runner_files::runner_files_of;
+use crate::runner_files::{has_directory, runner_files_of};
 
 /// Lists what the commit `$3` of the repository `$1` reaches, in files of the directory `$2`. The other arguments are commits whose objects we
 /// have: what the first of them that is an ancestor reaches is not listed. Prints the commit, that ancestor or `-`, and the hash format.
@@ -73,11 +73,6 @@ struct CommittedFile {
     path: String,
 }
 
-/// A path and the directories above it.
-fn with_directories(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(path), |path| path.rsplit_once('/').map(|(directory, _)| directory))
-}
-
 /// A commit whose objects are in repositories of ours.
 pub(crate) struct CommitObjects {
     pub(crate) commit: String,
@@ -90,11 +85,16 @@ pub(crate) struct CommitObjects {
     shallow: Option<String>,
     /// Files of the project that test runners read by themselves.
     pub(crate) runner_files: BTreeSet<String>,
-    /// Names at the top of the project.
-    pub(crate) entries: BTreeSet<String>,
+    /// The files of the project.
+    paths: BTreeSet<String>,
 }
 
 impl CommitObjects {
+    /// Whether the project has a file or directory of this path.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.paths.contains(path) || has_directory(&self.paths, path)
+    }
+
     /// Makes `tree` a repository at this commit, without files.
     pub(crate) fn write_repository(&self, tree: &Path) -> io::Result<()> {
         let git = tree.join(".git");
@@ -187,7 +187,7 @@ impl Transfer<'_> {
             refs: listed.tags,
             shallow: listed.shallow,
             runner_files: runner_files_of(&paths, &links),
-            entries: paths.iter().flat_map(|path| with_directories(path)).map(str::to_owned).collect(),
+            paths,
         })
     }
 

@@ -113,18 +113,26 @@ impl Evidence {
         unchecked(self.criteria.len(), &self.checks)
     }
 
+    /// How the checks of the deliverable differ from those that verified it, a clause each.
+    pub fn outdated(&self, checks: &[Check]) -> Vec<String> {
+        let lost = self.has_lost_checks(checks);
+        let lost = lost.then(|| format!("the checks that verified {} are gone", self.deliverable));
+        self.new_checks(checks).into_iter().chain(lost).collect()
+    }
+
     /// The user's checks of the deliverable that had no part in it, a clause each.
-    pub fn new_checks(&self, checks: &[Check]) -> Vec<String> {
+    fn new_checks(&self, checks: &[Check]) -> Vec<String> {
         let known: HashSet<String> = self.checks.iter().map(|known| check_key(&known.check)).collect();
         let is_new =
             |check: &&&Check| check.origin != CheckOrigin::Proposed && !known.contains(&check_key(check));
-        let clause =
-            |check: &&Check| format!("your check '{}' of {} has not run yet", check.name, self.deliverable);
+        let clause = |check: &&Check| {
+            format!("your check '{}' of {} is new and has not run", check.name, self.deliverable)
+        };
         checks_of(checks, &self.deliverable).iter().filter(is_new).map(clause).collect()
     }
 
     /// Whether none of the checks that verified the deliverable is left.
-    pub fn has_lost_checks(&self, checks: &[Check]) -> bool {
+    fn has_lost_checks(&self, checks: &[Check]) -> bool {
         let present: HashSet<String> =
             checks_of(checks, &self.deliverable).iter().map(|check| check_key(check)).collect();
         let mut counting = self.checks.iter().filter(|check| check.counts);
@@ -156,7 +164,7 @@ pub fn disown_foreign_findings(project: &Project, status: &mut ProjectStatus) ->
 }
 
 /// Makes deliverables claimed that were verified by other checks than the present ones: one was changed, a new one has not run yet, or
-/// none of them is left. Returns the new ones, a clause each.
+/// none of them is left. Returns what is new or gone, a clause each.
 pub fn disown_outdated_findings(
     project: &Project,
     status: &mut ProjectStatus,
@@ -170,12 +178,11 @@ pub fn disown_outdated_findings(
             continue;
         };
         let evidence = Evidence::load(project, &item.id)?;
-        let new = evidence.as_ref().map(|evidence| evidence.new_checks(checks)).unwrap_or_default();
-        let is_lost = evidence.is_some_and(|evidence| evidence.has_lost_checks(checks));
-        if is_lost || !new.is_empty() || !changes_concerning(registry, &item.id).is_empty() {
+        let outdated = evidence.map(|evidence| evidence.outdated(checks)).unwrap_or_default();
+        if !outdated.is_empty() || !changes_concerning(registry, &item.id).is_empty() {
             finding.assurance = Assurance::Claimed;
         }
-        reasons.extend(new);
+        reasons.extend(outdated);
     }
     Ok(reasons)
 }

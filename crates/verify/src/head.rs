@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use autonoe_files::read_text;
+use autonoe_git::is_hash;
 use autonoe_sandbox::Repository;
 
 /// Maximum number of symbolic references to follow, and maximum size of the files.
@@ -35,10 +36,6 @@ fn packed(list: &str, name: &str) -> Option<String> {
 
 fn read(file: &Path) -> Option<String> {
     read_text(file, MAX_BYTES).ok().flatten()
-}
-
-fn is_hash(text: &str) -> bool {
-    [40, 64].contains(&text.len()) && text.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ mod other_project;
 mod output;
 #[cfg(target_os = "linux")]
 mod path_watch;
+mod protect_matcher;
 mod protect_pattern;
 mod reproduce;
 mod review;

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use autonoe_files::open_regular;
+use autonoe_git::is_hash;
 use autonoe_sandbox::Repository;
 
 /// Maximum number of packs.
@@ -79,10 +80,8 @@ fn is_in_index(index: &File, hash: &[u8]) -> io::Result<bool> {
 
 /// `None` if it is not a hash.
 fn from_hex(hash: &str) -> Option<Vec<u8>> {
-    let is_hash = [40, 64].contains(&hash.len()) && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let pairs = (0..hash.len()).step_by(2).filter(|_| is_hash);
-    let bytes: Vec<u8> = pairs.filter_map(|at| u8::from_str_radix(&hash[at..at + 2], 16).ok()).collect();
-    is_hash.then_some(bytes)
+    let pairs = (0..hash.len()).step_by(2);
+    is_hash(hash).then(|| pairs.filter_map(|at| u8::from_str_radix(&hash[at..at + 2], 16).ok()).collect())
 }
 
 #[cfg(test)]

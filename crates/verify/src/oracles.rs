@@ -14,13 +14,13 @@ use autonoe_files::{UntrustedDir, Visibility};
 use autonoe_store::{
     AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, ProtectedPath, sha256_hex,
 };
-use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
-use crate::protect_pattern::{PatternProblem, ProtectPattern, is_document};
+use crate::protect_matcher::ProtectMatcher;
+use crate::protect_pattern::{PatternProblem, ProtectPattern};
 
 /// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
@@ -57,11 +57,10 @@ fn search(
     // Skips directories that no glob can match, since a project may be large.
     let prefixes: Vec<PathBuf> =
         patterns.iter().map(|pattern| top.join(pattern.literal_prefix().collect::<PathBuf>())).collect();
-    let shadows = ProtectMatcher::of(patterns).map_err(|error| wrong_pattern(&error.into()))?;
-    let of_top = top.to_owned();
+    let (of_top, loaded) = (top.to_owned(), set.clone());
     let may_contain = move |path: &Path| {
         prefixes.iter().any(|prefix| prefix.starts_with(path) || path.starts_with(prefix))
-            || path.strip_prefix(&of_top).is_ok_and(|path| shadows.is_match(path))
+            || path.strip_prefix(&of_top).is_ok_and(|path| loaded.is_match(path))
     };
     let ours = [root.join(".git"), root.join(".autonoe"), top.join(".git")];
     let walk = WalkBuilder::new(top)
@@ -122,38 +121,10 @@ fn wrong_pattern(problem: &PatternProblem) -> Fault {
     Fault::permanent(FaultLayer::Config, "oracle", format!("A check cannot be used: {problem}."))
 }
 
-/// What patterns protect.
-struct ProtectMatcher {
-    own: GlobSet,
-    shadows: GlobSet,
-}
-
-impl ProtectMatcher {
-    fn of(patterns: &[ProtectPattern]) -> Result<Self, globset::Error> {
-        let set = |globs: Vec<String>| {
-            let mut set = GlobSetBuilder::new();
-            for glob in globs {
-                set.add(GlobBuilder::new(&glob).literal_separator(true).build()?);
-            }
-            set.build()
-        };
-        // A directory includes everything in it.
-        let own = patterns.iter().flat_map(|pattern| [pattern.glob.clone(), format!("{}/**", pattern.glob)]);
-        let shadows = patterns.iter().flat_map(ProtectPattern::shadows);
-        Ok(Self { own: set(own.collect())?, shadows: set(shadows.collect())? })
-    }
-
-    /// Whether a file is protected, or would be loaded in place of one that is.
-    fn is_match(&self, path: impl AsRef<Path>) -> bool {
-        let path = path.as_ref();
-        self.own.is_match(path) || (!is_document(path) && self.shadows.is_match(path))
-    }
-}
-
 /// Whether a file is only what would be loaded in place of what a glob matches.
 fn is_shadow(glob: &str, file: &ProtectedPath) -> bool {
-    let file = file.to_string();
-    ProtectPattern::parse(glob).is_ok_and(|pattern| pattern.is_shadow(file.trim_start_matches("../")))
+    let matcher = ProtectPattern::parse(glob).ok().and_then(|pattern| ProtectMatcher::of(&[pattern]).ok());
+    matcher.is_some_and(|matcher| matcher.is_shadow(file.to_string().trim_start_matches("../").as_ref()))
 }
 
 /// Whose check protects files.

@@ -5,7 +5,6 @@ use std::path::Path;
 use autonoe_core::check::Check;
 use autonoe_sandbox::Repository;
 use autonoe_store::ProtectedPath;
-use globset::GlobBuilder;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProtectPattern {
@@ -93,16 +92,6 @@ impl ProtectPattern {
         let letters = name.chars().filter(|c| c.is_alphanumeric()).count();
         (letters > 1 && !name.contains(['[', '{', '\\']) && !is_wild(ending)).then(|| before.to_owned())
     }
-
-    /// Whether a path is only what would be loaded in place of what the pattern matches.
-    pub(crate) fn is_shadow(&self, path: &str) -> bool {
-        let matches = |glob: &str| {
-            let glob = GlobBuilder::new(glob).literal_separator(true).build();
-            glob.is_ok_and(|glob| glob.compile_matcher().is_match(path))
-        };
-        let is_own = matches(&self.glob) || matches(&format!("{}/**", self.glob));
-        !is_own && !is_document(path.as_ref()) && self.shadows().iter().any(|shadow| matches(shadow))
-    }
 }
 
 /// The usual names of directories that contain nothing but tests.
@@ -134,38 +123,6 @@ pub(crate) fn find_pattern_problem(check: &Check, root: &Path) -> Result<(), Pat
 #[cfg(test)]
 mod tests {
     use super::ProtectPattern;
-
-    #[test]
-    fn what_has_the_name_of_tests_could_be_loaded_in_their_place() {
-        for (pattern, shadows, others) in [
-            (
-                "tests/**",
-                "tests.py tests.json tests.abi3.so",
-                "tests/a.py testsuite.py other/tests.py tests.md",
-            ),
-            (
-                "test_calc.py",
-                "test_calc/__init__.py test_calc test_calc.abi3.so",
-                "test_calc.py test_other.py",
-            ),
-            (
-                "tests/run.js",
-                "tests/run tests/run.json tests/run/index.js",
-                "tests/run.js run.js tests/runner.js",
-            ),
-            ("spec/*_spec.rb", "spec.rb spec/a_spec spec/a_spec.so", "spec/a_spec.rb spec/helper.rb"),
-            ("*.py", "", "a.js a/b.js a.py"),
-            ("Makefile", "", "Makefile.inc make"),
-        ] {
-            let parsed = ProtectPattern::parse(pattern).expect("a pattern");
-            for shadow in shadows.split_whitespace() {
-                assert!(parsed.is_shadow(shadow), "{pattern}: {shadow}");
-            }
-            for other in others.split_whitespace() {
-                assert!(!parsed.is_shadow(other), "{pattern}: {other}");
-            }
-        }
-    }
 
     #[test]
     fn a_pattern_may_begin_above_the_project() {

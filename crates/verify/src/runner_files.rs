@@ -87,7 +87,8 @@ fn is_settings_name(name: &str) -> bool {
     hidden.is_some_and(tool)
         || script.is_some_and(tool)
         || (name.starts_with("phpunit") && name.contains(".xml"))
-        || (name.starts_with("Directory.") && !name.ends_with(".md"))
+        || (name.starts_with("Directory.")
+            && [".props", ".rsp", ".targets"].iter().any(|end| name.ends_with(end)))
 }
 
 /// Modules of Python's standard library that tests and their runners import.
@@ -180,7 +181,7 @@ const SKIPPED: [&str; 12] = [
 /// The most files that are looked at.
 const MAX_FILES: usize = 50_000;
 
-/// The files and links below `root`, without those of dependencies.
+/// What is below `root`, without dependencies.
 fn files_in(root: &Path) -> impl Iterator<Item = DirEntry> {
     let is_skipped = |entry: &DirEntry| SKIPPED.iter().any(|name| entry.file_name() == *name);
     let walk = WalkBuilder::new(root)
@@ -209,16 +210,20 @@ pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &Cancellatio
     found
 }
 
+/// Whether some of the paths are in a directory.
+pub(crate) fn has_directory(paths: &BTreeSet<String>, directory: &str) -> bool {
+    let below = format!("{directory}/");
+    paths.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
+}
+
 /// Those among the files and links of a commit. Python imports a module in place of a directory beside it that is not a regular package, and
 /// package scripts start programs of dependencies by their names.
 pub(crate) fn runner_files_of(paths: &BTreeSet<String>, links: &BTreeSet<String>) -> BTreeSet<String> {
-    let is_in = |directory: &str| {
-        let below = format!("{directory}/");
-        paths.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
-    };
     let shadows_a_directory = |path: &str| {
         let module = path.strip_suffix(".py");
-        module.is_some_and(|module| is_in(module) && !paths.contains(&format!("{module}/__init__.py")))
+        module.is_some_and(|module| {
+            has_directory(paths, module) && !paths.contains(&format!("{module}/__init__.py"))
+        })
     };
     let is_decisive = |path: &&String| {
         is_runner_file(path)

@@ -1,8 +1,8 @@
 //! How far checks have followed the commits of a run: a time limit, an interrupt or a kill leaves commits that none of them has seen.
 
 use autonoe_core::fault::Fault;
+use autonoe_git::is_hash;
 
-use crate::commit_hash::is_hash;
 use crate::hub::Hub;
 
 /// Prints the number of commits that `$2` has and `$3` does not; then, for each other argument that `$2` continues, the number of commits since

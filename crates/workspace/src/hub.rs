@@ -13,11 +13,10 @@ use std::sync::Arc;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, remove_tree, show_bytes};
-use autonoe_git::{Finished, GitRoom, Skeleton, broken, pipe, write_ref};
+use autonoe_git::{Finished, GitRoom, Skeleton, broken, is_hash, pipe, write_ref};
 use autonoe_sandbox::{Repository, RoomConfig};
 use tempfile::TempDir;
 
-use crate::commit_hash::is_hash;
 use crate::hub_layout::HubLayout;
 use crate::object_files::{link_objects, pack_files};
 use crate::project_revision::ProjectRevision;

@@ -12,7 +12,6 @@ mod carried_files;
 mod changed_file;
 mod checked_part;
 mod claim_fetch;
-mod commit_hash;
 mod discarded;
 mod excluded_files;
 mod first_commit;

@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
-use autonoe_git::{GitRoom, Skeleton};
+use autonoe_git::{GitRoom, Skeleton, is_hash};
 
-use crate::commit_hash::is_hash;
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use autonoe_core::fault::Fault;
 use autonoe_core::own_edits::OwnEdits;
 use autonoe_files::{DOCUMENT_LIMIT, read_bytes_beneath, read_text, to_text};
+use autonoe_git::is_hash;
 
-use crate::commit_hash::is_hash;
 use crate::hub::{Hub, UNUSABLE};
 use crate::hub_layout::HubLayout;
 use crate::workspace::Workspace;

@@ -4,8 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use autonoe_files::UntrustedDir;
-
-use crate::commit_hash::is_hash;
+use autonoe_git::is_hash;
 
 /// Longer than any name of a branch that git accepts.
 const MAX_LENGTH: u64 = 4096;

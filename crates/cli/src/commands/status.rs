@@ -63,7 +63,7 @@ struct StatusFacts {
     lock: LockStatus,
     is_paused: bool,
     /// Checks of verified deliverables that have not run, a clause each.
-    new_checks: Vec<String>,
+    outdated: Vec<String>,
     /// Whether SPEC.md has changed since the deliverables were planned.
     is_old_plan: bool,
     costs: BTreeMap<String, DeliverableCost>,
@@ -121,7 +121,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let is_old_plan = is_old_plan(project)?;
     let mut book = CheckRegistry::load(project)?;
     let checks = project_checks(project, &mut book)?;
-    let new_checks = match status.as_mut() {
+    let outdated = match status.as_mut() {
         Some(status) => disown_outdated_findings(project, status, &book, &checks)?,
         None => Vec::new(),
     };
@@ -143,7 +143,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         cost,
         lock,
         is_paused,
-        new_checks,
+        outdated,
         is_old_plan,
         costs,
         estimate,
@@ -228,8 +228,8 @@ fn as_text(facts: &StatusFacts) -> String {
             for (name, change) in &facts.book.changed {
                 text.push_str(&format!("Changed: {}\n", one_line(&describe_change(name, change))));
             }
-            for clause in &facts.new_checks {
-                text.push_str(&format!("New: {}; the next `autonoe run` runs it\n", one_line(clause)));
+            for clause in &facts.outdated {
+                text.push_str(&format!("Outdated: {}; the next `autonoe run` looks again\n", one_line(clause)));
             }
             let disputed = facts.book.disputes.len();
             if disputed > 0 {
@@ -404,7 +404,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "unseen_head": facts.unseen_head,
         "verified_on_older_commit": facts.older.as_ref().map(|(_, ids)| ids),
         "failing_checks": facts.book.failing,
-        "changed_checks": facts.book.changed, "new_checks": facts.new_checks,
+        "changed_checks": facts.book.changed, "outdated": facts.outdated,
     })
 }
 

@@ -65,10 +65,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
             let mut notes = notes(&project, evidence);
             let mut outdated = why_void(status.as_ref(), &evidence.deliverable);
             outdated.extend(changes_concerning(&book, &evidence.deliverable));
-            outdated.extend(evidence.new_checks(&checks));
-            if evidence.has_lost_checks(&checks) {
-                outdated.push(format!("the checks that verified {} are gone", evidence.deliverable));
-            }
+            outdated.extend(evidence.outdated(&checks));
             let reproduction = match reproduce(&project, &checkouts, evidence).await {
                 // The commit of a run in a workspace may not have landed.
                 Err(fault) if fault.code == NO_COMMIT => {

@@ -17,7 +17,7 @@ use super::resolve::{ResolvedWorker, RunBackend};
 
 pub type BuiltBackend = (Box<dyn Backend>, PhaseModels);
 
-/// None, if one deliverable is built after another.
+/// The workers of a run. It has none if one deliverable is built after another.
 #[derive(Default)]
 pub struct RunWorkers {
     /// Of each worker, in the order of the chain.

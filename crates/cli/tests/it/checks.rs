@@ -507,10 +507,20 @@ fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
     assert_eq!(verified(), Some(0));
     for args in [&["verify", "--env", "TOKEN"][..], &["status"]] {
         let (_, said) = autonoe(args);
-        assert!(said.contains("your check 'new' of A has not run yet"), "{args:?}: {said}");
+        assert!(said.contains("your check 'new' of A is new and has not run"), "{args:?}: {said}");
     }
     let mut run = project.command(&model, &["run", "--env", "TOKEN"]);
     RunOutput::from(run.env(TOKEN.0, TOKEN.1).output().expect("started")).assert_ended("all_passed", 0);
     assert_eq!(verified(), Some(1));
     assert_eq!(autonoe(&["verify", "--env", "TOKEN"]).0, Some(0));
+
+    project.write(".autonoe/checks.json", r#"{"checks":[]}"#);
+    for name in ["a", "new"] {
+        autonoe(&["checks", "accept", name]);
+    }
+    for args in [&["verify", "--env", "TOKEN"][..], &["status"]] {
+        let (_, said) = autonoe(args);
+        assert!(said.contains("the checks that verified A are gone"), "{args:?}: {said}");
+    }
+    assert_eq!(verified(), Some(0));
 }

@@ -131,7 +131,10 @@ pub fn all() -> Vec<Scenario> {
                 &[turn(&done), end(&[])],
             )
         }
-        .then("grep -q 'A' .autonoe/status.json && ! grep -q '\"id\": \"B\"' .autonoe/status.json"),
+        .then(
+            "grep -q '\"id\": \"A\"' .autonoe/status.json && ! grep -q '\"id\": \"B\"' .autonoe/status.json && \
+             $AUTONOE status | grep -qF \"by the builder's checks\"",
+        ),
         planned(
             "proposes no check",
             PLAIN,

@@ -96,3 +96,14 @@ async fn a_check_that_could_not_run_has_not_failed_first() {
     assert!(examiner.checked(CheckPurpose::RedFirst)[0].0, "it passes at once");
     examiner.assert_claim("A", Assurance::Claimed, &["proves nothing"]).await;
 }
+
+#[tokio::test]
+async fn what_was_in_the_way_of_make_before_the_work_is_not_new() {
+    let makefile = "docs:\n\tsh docs.sh\ntest:\n\tsh calc.sh add 1 2\n";
+    let files = [("Makefile", makefile), ("docs/a.md", "x")];
+    let fixture = VerifyFixture::with_files("# Spec\n\n- Check: `make test` for A\n", &files);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    assert_eq!(fixture.evidence("A").unwrap().get("runner_files"), None);
+}
