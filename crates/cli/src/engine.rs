@@ -336,7 +336,10 @@ impl Screen {
             None => None,
         };
         let worker_names: Vec<String> = run.workers.iter().map(|worker| worker.name.clone()).collect();
-        let worker_sites = site.as_ref().map(|site| site.workers(&worker_names)).unwrap_or_default();
+        let worker_sites = match &site {
+            Some(site) => site.workers(&worker_names).await?,
+            None => Vec::new(),
+        };
         // Without the project lock, a run may have some; with it, every checkout there is stale.
         if locked.has_project_lock() {
             checkouts.remove_leftovers(Duration::ZERO);

@@ -38,7 +38,10 @@ impl Hub {
     fn set_discarded(&self, run: &RunTip) -> io::Result<()> {
         let git = self.layout.git_dir();
         write_ref(&git, &format!("{REFS}/{}", run.branch), &run.commit)?;
-        fs::remove_file(git.join("refs/heads").join(&run.branch))
+        match fs::remove_file(git.join("refs/heads").join(&run.branch)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Whether the commit is built on discarded ones that the user has not taken over nevertheless. If so, it is discarded too.

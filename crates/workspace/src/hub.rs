@@ -238,17 +238,6 @@ impl Hub {
         Ok(commit)
     }
 
-    /// Whether a commit of the hub continues the one from which the workspace was made.
-    pub async fn continues_base(&self, workspace: &Workspace, commit: &str) -> Result<bool, Fault> {
-        let Some(base) = workspace.base().filter(|base| *base != commit) else {
-            return Ok(true);
-        };
-        let room = self.room(self.layout.readable(), [])?;
-        let continues = self.is_ancestor(&room, base, commit).await;
-        room.close().await;
-        continues
-    }
-
     /// Makes a commit that the hub has the one of the workspace, which checks look at.
     pub(crate) fn set_current(&self, workspace: &Workspace, commit: &str) -> Result<(), Fault> {
         let branch = format!("refs/heads/{}", workspace.branch());
@@ -337,7 +326,7 @@ impl Hub {
         }
     }
 
-    fn commit_of(&self, reference: &str) -> Option<String> {
+    pub(crate) fn commit_of(&self, reference: &str) -> Option<String> {
         let commit = read_text(&self.layout.git_dir().join(reference), SETTINGS_LIMIT).ok().flatten()?;
         Some(commit.trim().to_owned()).filter(|commit| is_hash(commit))
     }

@@ -7,6 +7,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use autonoe_core::ci_files::is_ci_file;
@@ -35,13 +36,15 @@ git rev-parse --verify --quiet 'HEAD^{commit}' || echo -"#;
 /// Copies the new objects to the user's repository. If that fails, as on a full disk, what git has begun to write is removed.
 const COPY: &str = r#"cd "$1" || exit 3
 packs=$(git rev-parse --git-path objects/pack)
-begun() { find "$packs" -maxdepth 1 -name 'tmp_*' 2> /dev/null | sort; }
-begun > "$2/begun" || exit
+begun() { (cd "$packs" && echo tmp_*); }
+before=" $(begun) "
 { echo "$5"; [ -z "$4" ] || echo "^$4"; } |
     git --git-dir="$2" pack-objects --revs --stdout --delta-base-offset --quiet |
     git index-pack --stdin --strict > /dev/null && exit
 code=$?
-begun | comm -13 "$2/begun" - | while IFS= read -r file; do rm -f "$file"; done
+for file in $(begun); do
+    case $before in *" $file "*) ;; *) rm -f "$packs/$file" ;; esac
+done
 exit $code"#;
 
 /// Exits with 3 if the commits have no common ancestor.
@@ -59,7 +62,10 @@ git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
 /// Takes settings about how files are written from the user's repository, then goes to the working tree, with the user's index.
 const ENTER_TREE: &str = r#"keys='filemode|ignorecase|symlinks|autocrlf|eol|precomposeunicode'
-{ echo '[core]'; git -C "$1" config --get-regexp "^core\.($keys)$" | sed -n 's/^core\.\([a-z]*\) *\([a-z]*\)$/\1 = \2/; s/= $/= true/; p'; } >> "$2/config"
+echo '[core]' >> "$2/config"
+git -C "$1" config --get-regexp "^core\.($keys)$" | while read -r key value; do
+    case $value in *[!a-z]*) ;; *) echo "${key#core.} = ${value:-true}" >> "$2/config" ;; esac
+done
 cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
 "#;
@@ -68,7 +74,6 @@ export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
 const TRY: &str = r#"old=$4
 [ "$old" ] || old=$(git hash-object -w -t tree /dev/null) || exit
 export GIT_INDEX_FILE="$2/tried"
-[ ! -f "$3" ] || cp -p "$3" "$GIT_INDEX_FILE" || exit
 git update-index -q --refresh > /dev/null
 git read-tree --dry-run -m -u "$old" "$5" || exit
 "#;
@@ -442,6 +447,12 @@ impl<'a> LandingAttempt<'a> {
 
     /// Fails if the user's files cannot be updated. Returns those that the user has staged as they are in the new commit.
     async fn try_update(&self, changed: &[ChangedFile]) -> Result<Vec<String>, LandingError> {
+        match SavedIndex::copy(&self.index, &self.git.join("tried")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(self.hub.unwritable(&error).into());
+            }
+            _ => {}
+        }
         let tried = self.run_in_tree(&format!("{TRY}{NOT_STAGED}"), &[]).await?;
         match tried.code {
             0 => Ok(staged(changed, &tried.stdout)),

@@ -13,6 +13,7 @@ mod changed_file;
 mod checked_part;
 mod claim_fetch;
 mod discarded;
+mod earlier_work;
 mod excluded_files;
 mod first_commit;
 mod fleet_clone;

@@ -11,9 +11,10 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 
 use crate::branches::WorkspaceBranches;
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
+use crate::earlier_work::EarlierWork;
 use crate::first_commit::Beginning;
 use crate::hub::{Hub, UNUSABLE};
-use crate::hub_layout::{RunTip, WORKSPACE};
+use crate::hub_layout::WORKSPACE;
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
 use crate::leftovers::Leftovers;
@@ -130,25 +131,28 @@ impl WorkspaceSite {
         }
         let branch = format!("autonoe/{run}");
         let name = options.workspace();
-        let (mut warning, mut included) = (None, None);
+        let mut included = None;
         let earlier = match options.is_throwaway {
-            true => Ok(None),
-            false => hub.earlier(name, &branch, &from, start).await,
+            true => Ok(EarlierWork::None),
+            false => hub.earlier_work(name, &branch, &from, start).await,
         };
-        let earlier = match earlier {
-            Ok(earlier) => earlier,
+        let (earlier, warning) = match earlier {
+            Ok(EarlierWork::None) => (None, None),
+            Ok(EarlierWork::Continued(workspace)) => (Some(workspace), None),
+            Ok(EarlierWork::Conflicting(warning)) => (None, Some(warning)),
             // Whatever is wrong with it, nothing of it may be lost.
             Err(fault) => {
                 let aside = hub.set_aside(name).map_err(|error| hub.unwritable(&error))?;
                 let aside = aside.display();
-                warning = Some(format!("{} It was moved to {aside}, and a new one was made.", fault.message));
-                None
+                let warning = format!("{} It was moved to {aside}, and a new one was made.", fault.message);
+                (None, Some(warning))
             }
         };
         let workspace = match earlier {
             Some(workspace) => workspace,
             None => {
                 let (workspace, _) = hub.workspace(name, &branch, &from).await?;
+                hub.record_begin(&workspace, &from).map_err(|error| hub.unwritable(&error))?;
                 match &from.commit {
                     // Nothing of it lands, so it has no branch that would hide the one of an earlier run.
                     Some(commit) if options.is_throwaway => hub.show_checks(commit)?,
@@ -216,8 +220,9 @@ impl WorkspaceSite {
         (!self.options.is_throwaway).then_some(branches)
     }
 
-    /// Workers that build several deliverables at the same time, each in the workspace of its name.
-    pub fn workers(&self, names: &[String]) -> Vec<WorkerSite> {
+    /// Workers that build several deliverables at the same time, each in the workspace of its name. They go on with what an earlier run has
+    /// left there unfinished.
+    pub async fn workers(&self, names: &[String]) -> Result<Vec<WorkerSite>, Fault> {
         let queue = MergeQueue {
             hub: self.hub.clone(),
             run: self.workspace.clone(),
@@ -225,7 +230,11 @@ impl WorkspaceSite {
             checked: self.checked.clone(),
             turn: Default::default(),
         };
-        WorkerSite::all(&Arc::new(queue), names)
+        let workers = WorkerSite::all(&Arc::new(queue), names);
+        for worker in &workers {
+            worker.adopt_unfinished().await?;
+        }
+        Ok(workers)
     }
 
     /// Makes the run's own workspace ready for a session, if workers have finished something since. None of them may be at work.
@@ -534,7 +543,7 @@ impl Hub {
         serde_json::from_str(&text).ok()
     }
 
-    fn last_landed_commit(&self) -> Option<String> {
+    pub(crate) fn last_landed_commit(&self) -> Option<String> {
         let text = read_text(&self.layout.directory().join(LANDED_COMMIT), DOCUMENT_LIMIT).ok()??;
         Some(text.trim().to_owned())
     }
@@ -547,39 +556,5 @@ impl Hub {
         let mut file = tempfile::NamedTempFile::new_in(self.layout.directory())?;
         serde_json::to_writer(&mut file, &landed)?;
         file.persist(self.layout.directory().join("landed.json")).map(drop).map_err(|error| error.error)
-    }
-
-    /// The workspace as it is, if a killed run is resumed there or if it has commits beyond the user's. Otherwise its commits are kept in the
-    /// hub, and `None` is returned.
-    async fn earlier(
-        &self,
-        name: &str,
-        branch: &str,
-        from: &ProjectRevision,
-        start: Start,
-    ) -> Result<Option<Workspace>, Fault> {
-        let existing = self.described(name, branch, from);
-        if !existing.exists() {
-            return Ok(None);
-        }
-        if self.is_behind(&existing)
-            && let Some(tip) = self.last_fetched(&existing)
-        {
-            // The process was killed after workers had finished something.
-            let (restored, _) = self.workspace(name, branch, &from.at(&tip)).await?;
-            self.show_checks(&tip)?;
-            return Ok(Some(restored));
-        }
-        self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
-        let commit = self.fetch_new(&existing).await?;
-        let continues_base = self.continues_base(&existing, &commit).await?;
-        let is_ahead = from.commit.as_ref() != Some(&commit);
-        // What had landed and is not there any more was removed by the user.
-        let mut was_removed = is_ahead && self.last_landed_commit().as_ref() == Some(&commit);
-        if is_ahead {
-            let tip = RunTip { branch: branch.to_owned(), commit };
-            was_removed |= self.discard_successor(&tip, from).await?;
-        }
-        Ok((continues_base && !was_removed && (start == Start::Resumed || is_ahead)).then_some(existing))
     }
 }

@@ -25,7 +25,7 @@ const LIST: &str = r#"git --git-dir="$2" ls-tree -r -z --full-tree "$6""#;
 /// unless a directory of the user's is in their place. Removes the entries in the index that `$9` lists, and restores those of `${10}`.
 const TAKE_BACK: &str = r#"export GIT_LITERAL_PATHSPECS=1
 xargs -0 rm -f -- < "$6"
-xargs -0 sh -c 'for file; do rmdir -p -- "$(dirname -- "$file")" 2> /dev/null; done' sh < "$6"
+xargs -0 sh -c 'for file; do case $file in */*) rmdir -p -- "${file%/*}" 2> /dev/null ;; esac; done' sh < "$6"
 xargs -0 sh -c 'for file; do [ -d "$file" ] && [ ! -h "$file" ] || printf "%s\0" "$file"; done' sh < "$7" > "$2/restored"
 restore() { file=$1 from=$2; shift 2; [ ! -s "$file" ] || git restore --source="$from" "$@" --pathspec-from-file="$file" --pathspec-file-nul; }
 git update-index -z --force-remove --stdin < "$9" && restore "${10}" "$8" --staged && restore "$2/restored" "$8" --staged --worktree"#;

@@ -58,6 +58,28 @@ impl WorkerSite {
         (branch == self.branch).then(|| id.to_owned())
     }
 
+    /// Goes on with what an earlier run has left unfinished in the workspace, unless the user does not want it.
+    pub(crate) async fn adopt_unfinished(&self) -> Result<(), Fault> {
+        let (hub, workspace) = (&self.queue.hub, self.described());
+        let held = read_text(&workspace.directory.join(HELD), SETTINGS_LIMIT).ok().flatten();
+        let Some((branch, id)) = held.as_deref().and_then(|text| text.split_once('\n')) else {
+            return Ok(());
+        };
+        if branch == self.branch || !workspace.exists() || workspace.problem().is_some() {
+            return Ok(());
+        }
+        let commit = match hub.fetch_new(&workspace).await {
+            Err(fault) if fault.code == UNUSABLE => return Ok(()),
+            fetched => fetched?,
+        };
+        if !self.is_merged(&commit).await?
+            && !hub.is_given_up(&self.branch, &commit, &self.queue.from).await?
+        {
+            self.hold(&workspace, id).map_err(|error| hub.unwritable(&error))?;
+        }
+        Ok(())
+    }
+
     /// Makes the workspace ready for a session that builds a deliverable. Its unfinished work stays; for any other, it begins with all that is
     /// finished.
     pub async fn begin(&self, deliverable: &str) -> Result<(), Fault> {

@@ -177,7 +177,13 @@ fn an_agent_cannot_speak_for_another_one() {
 }
 
 #[test]
-fn a_killed_run_keeps_what_was_merged_and_takes_up_what_was_not() {
+fn the_next_run_keeps_what_was_merged_and_takes_up_what_was_not() {
+    for sent in [Signal::KILL, Signal::INT] {
+        keeps_what_was_merged_after(sent);
+    }
+}
+
+fn keeps_what_was_merged_after(sent: Signal) {
     let project = project(&[("A", "test -f A.txt"), ("B", "test -f B.txt && test -f half.txt")]);
     let half = "test -f half.txt || { echo half > half.txt; git add .; git commit -qm half; sleep 60; }; ";
     let b = builds("B", &format!("{half}{}", commits("B")), "");
@@ -188,7 +194,7 @@ fn a_killed_run_keeps_what_was_merged_and_takes_up_what_was_not() {
         let is_merged = statuses(&project)[0].2 == "verified";
         is_merged && workspace(&project, "worker-2").is_some_and(|tree| tree.join("half.txt").exists())
     });
-    signal(&child, Signal::KILL);
+    signal(&child, sent);
     child.wait().expect("reaped");
     let run = RunOutput::from(project.command(&model, &["run", "--agents", "2"]).output().expect("started"));
     run.assert_ended("all_passed", 0);
@@ -200,8 +206,26 @@ fn a_killed_run_keeps_what_was_merged_and_takes_up_what_was_not() {
     assert_eq!(
         subjects.lines().filter(|line| *line == "half").count(),
         1,
-        "taken up, not begun anew: {subjects}"
+        "taken up, not begun anew after {sent:?}: {subjects}"
     );
+}
+
+#[test]
+fn verified_work_that_has_not_landed_is_not_built_again() {
+    let project = project(&[("A", "test -f A.txt"), ("B", "test -f B.txt")]);
+    let script: Vec<String> = ["A", "B"].iter().map(|id| builds(id, &commits(id), "")).collect();
+    let model = model(&script.concat());
+    let run = |args: &[&str]| {
+        RunOutput::from(
+            project.command(&model, &[&["run", "--agents", "2"], args].concat()).output().expect("started"),
+        )
+    };
+    run(&["--land", "never"]).assert_ended("all_passed", 0);
+    assert!(!project.path("A.txt").exists());
+    let second = run(&[]);
+    second.assert_ended("all_passed", 0);
+    assert_eq!(second.of_type("session_started").count(), 0, "{}", second.stderr);
+    assert_all_verified(&project);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
 mod checked_part;
+mod earlier_work;
 mod fetch;
 mod fixture;
 mod fleet_clone;

@@ -1,0 +1,112 @@
+//! A run goes on with what an earlier one has left, unless the user does not want it.
+
+use autonoe_core::status::Tally;
+use autonoe_workspace::{LandWhen, LandingConsent, LandingTarget, SiteOptions, Start, WorkspaceSite};
+
+use crate::fixture::HubFixture;
+
+async fn run(fixture: &HubFixture, number: i64) -> WorkspaceSite {
+    let options = SiteOptions { when: LandWhen::Never, ..SiteOptions::default() };
+    WorkspaceSite::prepare(fixture.hub.clone(), number, Start::New, options, Tally::default()).await.unwrap()
+}
+
+/// The subjects of the commits in the workspace that are not the user's.
+fn ahead(fixture: &HubFixture, site: &WorkspaceSite) -> String {
+    let head = fixture.git(&["rev-parse", "HEAD"]);
+    fixture.git_in(&site.workspace.tree(), &["log", "--format=%s", &format!("{head}..HEAD")])
+}
+
+#[tokio::test]
+async fn commits_that_have_not_landed_are_continued() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "work");
+}
+
+#[tokio::test]
+async fn they_are_merged_with_what_the_user_has_committed_since() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    fixture.commit(&[("mine.txt", "the user's\n")]);
+    let mut site = run(&fixture, 2).await;
+    assert_eq!(ahead(&fixture, &site), "Merge commits that had not landed\nwork");
+    assert!(site.workspace.tree().join("mine.txt").exists());
+    let from = fixture.hub.update().await.unwrap();
+    let commit = fixture.git_in(&site.workspace.tree(), &["rev-parse", "HEAD"]);
+    site.run_ended(Tally::default()).await.unwrap();
+    let (target, consent) = (LandingTarget::CheckedOut, LandingConsent::default());
+    fixture.hub.land(&site.workspace, &commit, &from, &target, consent).await.unwrap();
+    assert_eq!(fixture.git(&["rev-parse", "main"]), commit);
+}
+
+#[tokio::test]
+async fn a_conflict_with_the_users_commits_is_said() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    fixture.commit(&[("a.txt", "the user's\n")]);
+    let site = run(&fixture, 2).await;
+    let warning = site.warning.as_deref().unwrap_or_default();
+    assert!(warning.contains("conflict with yours in a.txt"), "{warning}");
+    assert_eq!(ahead(&fixture, &site), "");
+}
+
+#[tokio::test]
+async fn rewritten_history_and_another_branch_are_not_merged() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("more.txt", "x")]);
+    let mut site = run(&fixture, 1).await;
+    fixture.git_in(&site.workspace.tree(), &["commit", "-q", "--amend", "-m", "rewritten"]);
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    let mut site = run(&fixture, 2).await;
+    assert_eq!(ahead(&fixture, &site), "");
+
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    fixture.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
+    fixture.commit(&[("other.txt", "x")]);
+    assert_eq!(ahead(&fixture, &run(&fixture, 3).await), "");
+}
+
+#[tokio::test]
+async fn what_workers_have_finished_and_begun_is_continued() {
+    let fixture = HubFixture::new().await;
+    let site = run(&fixture, 1).await;
+    let names = ["worker-1".to_owned()];
+    let workers = site.workers(&names).await.unwrap();
+    let worker = &workers[0];
+    worker.begin("A").await.unwrap();
+    let tree = fixture.home().join("state/hub/workspaces/worker-1/tree");
+    let work = |name: &str| {
+        crate::fixture::write(&tree.join(name), "agent\n");
+        fixture.git_in(&tree, &["add", "--all"]);
+        fixture.git_in(&tree, &["commit", "-q", "-m", name]);
+    };
+    work("a");
+    let mut turn = worker.queue().turn().await.unwrap();
+    turn.add(worker, "A").await.unwrap();
+    turn.accept().unwrap();
+    drop(turn);
+    worker.begin("B").await.unwrap();
+    work("b");
+    worker.run_ended().await.unwrap();
+
+    let site = run(&fixture, 2).await;
+    assert_eq!(ahead(&fixture, &site), "a");
+    let workers = site.workers(&names).await.unwrap();
+    assert_eq!(workers[0].held().as_deref(), Some("B"));
+    workers[0].begin("B").await.unwrap();
+    assert_eq!(fixture.git_in(&tree, &["log", "-1", "--format=%s"]), "b");
+
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    fixture.hub.discard(&unlanded).await.unwrap();
+    let site = run(&fixture, 3).await;
+    assert_eq!(ahead(&fixture, &site), "");
+    assert_eq!(site.workers(&names).await.unwrap()[0].held(), None);
+}
