@@ -3,6 +3,10 @@
 /// The user's commit from which agents work.
 pub const BASE: &str = "refs/autonoe/base";
 
+/// What the user has given to a run: the last commit, and uncommitted changes if the run includes them. Here the user's checks find the files by
+/// which they judge, and must fail: agents of an earlier run may have left commits that nobody has looked at.
+pub const USERS: &str = "refs/autonoe/users";
+
 /// What was fetched last from a workspace, which is what checks look at.
 pub const CURRENT: &str = "refs/autonoe/current";
 

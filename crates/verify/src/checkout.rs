@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use autonoe_core::check::Check;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::hub_refs;
 use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_files::{UntrustedDir, Visibility, WriteFailure, remove_tree};
 use autonoe_git::GitRoom;
@@ -388,6 +389,11 @@ impl CheckoutFactory {
             found_by_checks: Default::default(),
             directory,
         })
+    }
+
+    /// Prepares checkouts of what the user has given to the run, without anything that agents have done since.
+    pub(crate) async fn check_out_users(&self) -> Result<Checkout, Fault> {
+        self.check_out(self.hub.as_ref().map(|_| hub_refs::USERS)).await
     }
 
     /// Says that no branch of the project's repository contains a commit; `None` if one does, or without a commit.

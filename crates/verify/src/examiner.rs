@@ -201,18 +201,32 @@ impl ProjectExaminer {
             .into_iter()
             .filter(|check| !registry.baselines.contains_key(&check_key(check)))
             .collect();
-        if new.is_empty() {
-            return Ok(());
+        let (proposed, users): (Vec<Check>, Vec<Check>) =
+            new.into_iter().partition(|check| check.origin == CheckOrigin::Proposed);
+        if !users.is_empty() {
+            self.look_first(registry, &users, self.checkouts.check_out_users().await?).await?;
         }
+        if !proposed.is_empty() {
+            self.look_first(registry, &proposed, self.checkouts.check_out(None).await?).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs new checks in a checkout in which they should fail.
+    async fn look_first(
+        &self,
+        registry: &mut CheckRegistry,
+        new: &[Check],
+        checkout: Checkout,
+    ) -> Result<(), Fault> {
         let now = self.clock.now();
-        let checkout = self.checkouts.check_out(None).await?;
         let is_first_look = registry.runner_files.is_none();
         if is_first_look {
             registry.runner_files = Some(checkout.runner_files());
         }
         let committed = checkout.files().await?;
         let mut missing = Vec::new();
-        for check in &new {
+        for check in new {
             let (mut frozen, project, globs) =
                 (registry.clone(), self.project.clone(), check.protect.clone());
             let (root, protector) = (committed.root.clone(), Protector::of(check));

@@ -19,7 +19,7 @@ use autonoe_git::{Finished, GitRoom, Skeleton};
 use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
 use crate::hub::Hub;
-use crate::landing_error::{LandingError, LandingRefusal};
+use crate::landing_error::{LandingError, LandingRefusal, listed};
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
@@ -70,12 +70,12 @@ cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
 "#;
 
-/// Tries with a copy of the index whether it and the working tree can be updated, and touches nothing.
+/// Tries with a copy of the index whether it and the working tree can be updated, and touches nothing. If not, lists the uncommitted files.
 const TRY: &str = r#"old=$4
 [ "$old" ] || old=$(git hash-object -w -t tree /dev/null) || exit
 export GIT_INDEX_FILE="$2/tried"
 git update-index -q --refresh > /dev/null
-git read-tree --dry-run -m -u "$old" "$5" || exit
+git read-tree --dry-run -m -u "$old" "$5" || { git diff-files -z --name-only; exit 1; }
 "#;
 
 /// Lists the entries of the user's index that are not as the new commit has them.
@@ -454,10 +454,17 @@ impl<'a> LandingAttempt<'a> {
             _ => {}
         }
         let tried = self.run_in_tree(&format!("{TRY}{NOT_STAGED}"), &[]).await?;
-        match tried.code {
-            0 => Ok(staged(changed, &tried.stdout)),
-            _ => Err(LandingRefusal::Files(describe(&tried)).into()),
+        if tried.code == 0 {
+            return Ok(staged(changed, &tried.stdout));
         }
+        let uncommitted: HashSet<&str> = tried.stdout.split_terminator('\0').collect();
+        let paths = changed.iter().map(|file| file.path.clone());
+        let changed_too: Vec<String> = paths.filter(|path| uncommitted.contains(path.as_str())).collect();
+        let why = match changed_too.is_empty() {
+            true => describe(&tried),
+            false => format!("these have uncommitted changes: {}", listed(&changed_too)),
+        };
+        Err(LandingRefusal::Files(why).into())
     }
 
     /// Those of the changed files whose entries in the user's index are as the new commit has them.
@@ -550,6 +557,10 @@ fn describe(finished: &Finished) -> String {
     // Git goes on to guess why.
     if let Some(lock) = lines().find(|line| line.contains(".lock': File exists")) {
         return plain(lock);
+    }
+    if let Some(file) = lines().find_map(|line| line.split_once("Untracked working tree file '")) {
+        let file = file.1.split("' would be").next().unwrap_or_default();
+        return format!("{file} is not committed and would be overwritten");
     }
     let is_reason =
         |line: &&str| !line.starts_with("Please ") && !line.starts_with("hint:") && *line != "Aborting";

@@ -44,7 +44,7 @@ pub enum LandingRefusal {
 /// Files that are named; the rest is counted.
 const NAMED_FILES: usize = 20;
 
-fn listed(files: &[String]) -> String {
+pub(crate) fn listed(files: &[String]) -> String {
     let named = files.iter().take(NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(NAMED_FILES) {
         0 => named,

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use autonoe_core::examiner::ClaimPreparation;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::hub_refs;
 use autonoe_core::status::Tally;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
+use autonoe_git::write_ref;
 
 use crate::branches::WorkspaceBranches;
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
@@ -170,6 +172,14 @@ impl WorkspaceSite {
                 workspace
             }
         };
+        let users = included.as_ref().or(from.commit.as_ref());
+        // A run that is resumed has included uncommitted changes before.
+        let is_known = start == Start::Resumed && options.includes_uncommitted;
+        let is_known = is_known && hub.commit_of(hub_refs::USERS).is_some();
+        if let Some(users) = users.filter(|_| options.slot.is_none() && !is_known) {
+            let written = write_ref(&hub.layout.git_dir(), hub_refs::USERS, users);
+            written.map_err(|error| hub.unwritable(&error))?;
+        }
         // Deliverables may have passed just before the process was killed, and their commits not landed.
         let now = (tally.passed, tally.verified);
         let landed =

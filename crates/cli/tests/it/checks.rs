@@ -524,3 +524,31 @@ fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
     }
     assert_eq!(verified(), Some(0));
 }
+
+#[test]
+fn a_new_check_judges_by_the_users_files_not_by_commits_that_have_not_landed() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("tests/t.sh", "[ \"$(sh a.sh)\" = hi ] && echo good\n");
+    let project = project.in_repository().in_workspace();
+    let script = |command: &str, more: &str| {
+        format!(
+            "[[conversation]]\n[[conversation.turn]]\n\
+             call = [{{ tool = 'Bash', input = {{ command = '{command}' }} }}]\n{more}\n[[conversation.turn]]\ntext = 'done'\n"
+        )
+    };
+    let own_test = "echo \"[ -f z ] && echo good\" > tests/t.sh; echo \"echo no\" > a.sh; git add .; git commit -qm tests";
+    let first =
+        project.command(&model(&script(own_test, "")), &["run", "-n", "1"]).output().expect("started");
+    assert_eq!(first.status.code(), Some(4));
+    project.write(
+        ".autonoe/checks.json",
+        r#"{ "checks": [{ "name": "t", "deliverable": "A", "run": "sh tests/t.sh", "output": ["good"], "protect": ["tests/**"] }] }"#,
+    );
+    let claim = "[[conversation.turn]]\n\
+        call = [{ tool = 'mcp__autonoe__set_status', input = { deliverableId = 'A', status = 'passed' } }]\n\
+        [[conversation.turn]]\nexpect = 'do not pass'\ntext = 'no'\n";
+    let model = model(&script("touch z; git add .; git commit -qm z", claim));
+    let second = RunOutput::from(project.command(&model, &["run", "-n", "1"]).output().expect("started"));
+    second.assert_ended("max_iterations", 4);
+    assert_eq!(project.statuses(), [("A".to_owned(), "pending")], "{}", second.stderr);
+}
