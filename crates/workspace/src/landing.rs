@@ -23,7 +23,7 @@ use crate::landing_error::{LandingError, LandingRefusal, listed};
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
-use crate::unfinished_landing::LandingRecord;
+use crate::unfinished_landing::{LandingRecord, LocksOf};
 use crate::workspace::Workspace;
 
 // Arguments of the scripts: the working tree, our repository, the user's index, the commits before and after, then their own.
@@ -203,7 +203,7 @@ impl Hub {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);
         };
-        self.remove_locks_of_landing(&record);
+        self.remove_locks_of_landing(&record, LocksOf::Everything);
         let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before)?;
@@ -486,13 +486,30 @@ impl<'a> LandingAttempt<'a> {
                 .map(|unwritten| format!("{unwritten} cannot be written")),
             _ => Some(describe(&updated)),
         };
-        let Some(why) = why else { return Ok(lock.commit().await?) };
+        let Some(why) = why else {
+            return match lock.commit().await {
+                Ok(()) => Ok(()),
+                Err(fault) => self.recover(record, fault).await,
+            };
+        };
         // Git says so if it has touched nothing.
         if !updated.stderr.contains("Aborting") {
+            self.hub.remove_locks_of_ended_git(record, LocksOf::Index).await;
             self.take_back(record, self.from.commit.as_deref()).await?;
         }
         lock.abort().await;
         Err(LandingRefusal::Files(why).into())
+    }
+
+    /// Git was ended before it confirmed that the branch was changed.
+    async fn recover(&self, record: &LandingRecord, fault: Fault) -> Result<(), LandingError> {
+        self.hub.remove_locks_of_ended_git(record, LocksOf::Everything).await;
+        let found = self.succeed(WHERE, &[]).await?;
+        if found.lines().nth(1) == Some(self.commit) {
+            return Ok(());
+        }
+        self.take_back(record, self.from.commit.as_deref()).await?;
+        Err(LandingRefusal::Locked(fault.message.trim_end_matches('.').to_owned()).into())
     }
 
     /// The first file that is not as the new commit has it: git succeeds although it could not write a file. `differing` is what git says.

@@ -17,6 +17,10 @@ use crate::hub::Hub;
 /// Longer than a landing can take.
 const LONGEST_LANDING: Duration = Duration::from_secs(600);
 
+/// How often, and after which time, it is looked whether a git that was killed is gone.
+const LOCK_LOOKS: u32 = 20;
+const BETWEEN_LOCK_LOOKS: Duration = Duration::from_millis(100);
+
 /// The record of a landing that has begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LandingRecord {
@@ -28,6 +32,13 @@ pub(crate) struct LandingRecord {
     /// Files that the user had staged as the new commit has them, and that are the user's.
     #[serde(default)]
     pub(crate) same: Vec<String>,
+}
+
+/// Which locks of a landing are to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LocksOf {
+    Index,
+    Everything,
 }
 
 impl Hub {
@@ -53,22 +64,38 @@ impl Hub {
         serde_json::from_str(&text).ok()
     }
 
-    /// Removes the locks that a killed landing has left, if no process needs them.
-    pub(crate) fn remove_locks_of_landing(&self, record: &LandingRecord) {
+    /// Like [`Self::remove_locks_of_landing`], for a git that may not be gone yet.
+    pub(crate) async fn remove_locks_of_ended_git(&self, record: &LandingRecord, of: LocksOf) {
+        for _ in 0..LOCK_LOOKS {
+            if self.remove_locks_of_landing(record, of) {
+                return;
+            }
+            tokio::time::sleep(BETWEEN_LOCK_LOOKS).await;
+        }
+    }
+
+    /// Removes the locks that a killed git has left in a landing, if no process needs them. Returns whether none of them is left.
+    pub(crate) fn remove_locks_of_landing(&self, record: &LandingRecord, of: LocksOf) -> bool {
         let repository = self.repository();
         let Ok(begun) = self.record_file().metadata().and_then(|metadata| metadata.modified()) else {
-            return;
+            return true;
         };
-        let names =
-            ["index.lock".to_owned(), "HEAD.lock".to_owned(), format!("refs/heads/{}.lock", record.branch)];
+        let mut names = vec!["index.lock".to_owned()];
+        if of == LocksOf::Everything {
+            names.extend(["HEAD.lock".to_owned(), format!("refs/heads/{}.lock", record.branch)]);
+        }
         let paths =
             repository.directories.iter().flat_map(|directory| names.iter().map(|name| directory.join(name)));
+        let mut is_free = true;
         for lock in paths.filter_map(|path| GitLock::at(&path)) {
             let is_ours = lock.is_ours_between(begun, begun + LONGEST_LANDING);
             if is_ours && lock.in_use(self.root(), &repository) == InUse::No {
                 // If it stays, git names it.
                 let _ = lock.remove();
+            } else {
+                is_free &= !is_ours;
             }
         }
+        is_free
     }
 }

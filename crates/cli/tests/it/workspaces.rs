@@ -1,8 +1,10 @@
 //! Agents in workspaces of their own, observed from the user's repository.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
+
+use autonoe_test_kit::PATH;
 
 use super::support::{
     CliTestProject, RunOutput, always, assert_script_followed, model, until, without_bubblewrap,
@@ -714,4 +716,39 @@ fn a_file_that_is_added_to_protected_ones_does_not_land_by_itself() {
     let run = project.run(&model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'")), &["run"]);
     assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
     assert!(run.of_type("landing").any(|event| event["why"].to_string().contains("tests/new.sh")));
+}
+
+/// Passes everything on to git, but kills the one that is about to move the user's branch, once.
+const KILLS_GIT: &str = r#"#!/bin/bash
+case "$*" in *"autonoe: land"*) ;; *) exec /usr/bin/git "$@" ;; esac
+[ ! -e .git/killed ] || exec /usr/bin/git "$@"
+coproc /usr/bin/git "$@"
+git=$COPROC_PID
+exec 3<&"${COPROC[0]}"
+cat <&3 &
+while read -r line; do
+    [ "$line" != commit ] || { : > .git/killed; kill -9 "$git"; exit 137; }
+    echo "$line" >&"${COPROC[1]}"
+done
+"#;
+
+#[test]
+fn a_landing_is_repeated_if_git_is_killed_and_the_run_goes_on() {
+    let project = project();
+    let bin = project.home().join("bin");
+    fs::create_dir_all(&bin).expect("made");
+    fs::write(bin.join("git"), KILLS_GIT).expect("written");
+    fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).expect("executable");
+    let model = model(&always(BUILDS));
+    let mut command = project.command(&model, &["run"]);
+    let path = format!("{}:{PATH}", bin.display());
+    let run = RunOutput::from(command.env("PATH", path).output().expect("started"));
+    run.assert_ended("all_passed", 0);
+    assert!(project.path(".git/killed").exists(), "git was not killed");
+    assert_eq!(landings(&run).last(), Some(&("main", true)), "{}", run.stderr);
+    assert_eq!(project.read("a.txt"), "built\n");
+    assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    for lock in [".git/HEAD.lock", ".git/refs/heads/main.lock", ".git/index.lock"] {
+        assert!(!project.path(lock).exists(), "{lock}");
+    }
 }
