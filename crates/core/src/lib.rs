@@ -36,6 +36,7 @@ pub mod plan;
 pub mod plans;
 pub mod profile;
 pub mod progress;
+pub mod python_modules;
 pub mod quota;
 pub mod redact;
 pub mod runner;
