@@ -160,7 +160,7 @@ impl AgentEvent {
 /// A changed file, such as a Makefile, that a hook of the user's runs through another program.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HookFile {
-    /// Such as `pre-commit`.
+    /// Such as `pre-commit`, or `alias.ci` for an alias of git.
     pub hook: String,
     pub path: String,
 }

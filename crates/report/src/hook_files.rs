@@ -10,6 +10,7 @@ pub fn describe_hook_files(files: &[HookFile]) -> String {
     let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let hooks: Vec<&str> = hooks.into_iter().collect();
     let who = match hooks.as_slice() {
+        [alias] if alias.starts_with("alias.") => format!("Your git {alias} runs"),
         [hook] => format!("Your {hook} hook runs"),
         hooks => format!("Your hooks {} run", hooks.join(", ")),
     };
@@ -26,6 +27,8 @@ mod tests {
         let file = |hook: &str, path: &str| HookFile { hook: hook.to_owned(), path: path.to_owned() };
         let one = [file("pre-commit", "Makefile")];
         assert_eq!(describe_hook_files(&one), "Your pre-commit hook runs: Makefile (changed)");
+        let alias = [file("alias.ci", "Makefile")];
+        assert_eq!(describe_hook_files(&alias), "Your git alias.ci runs: Makefile (changed)");
         let more =
             [file("pre-commit", "Makefile"), file("pre-push", "Makefile"), file("pre-push", "package.json")];
         assert_eq!(

@@ -1,5 +1,6 @@
 //! What the text of a hook or script mentions: scripts of the working tree, modules, and programs that run what other files say.
 
+use std::collections::HashSet;
 use std::path::{Component, Path};
 
 /// Programs that run what files of a project say, and the names of these files. A star stands for anything, a final slash for all files in a
@@ -30,7 +31,8 @@ const LEADING: [&str; 34] = [
     "bunx", "uv", "poetry", "run", "dlx", "x", "eval", "return",
 ];
 
-const PYTHONS: [&str; 2] = ["python", "python3"];
+/// Texts in scripts that stand for the directory in which they run, mostly the top of the working tree.
+pub(crate) const HERE: [&str; 5] = ["$PWD", "${PWD}", "$(pwd)", "`pwd`", "$(git rev-parse --show-toplevel)"];
 
 /// Ends of the names of scripts.
 const SCRIPT_ENDS: [&str; 15] =
@@ -79,8 +81,7 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
         if words.iter().any(is_perl) {
             found.extend(perl_modules(&words));
         }
-        let python =
-            words.iter().position(|word| PYTHONS.contains(&word.rsplit('/').next().unwrap_or_default()));
+        let python = words.iter().position(|word| is_python(word.rsplit('/').next().unwrap_or_default()));
         let Some(words) = python.map(|at| &words[at..]) else { continue };
         let runs = words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1]);
         let imports = words.iter().skip_while(|word| !["import", "from"].contains(word));
@@ -95,7 +96,13 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
     found
 }
 
-fn is_perl(word: &&str) -> bool {
+/// Whether it is the name of a Python, such as `python3.12`.
+fn is_python(name: &str) -> bool {
+    let version = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
+    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
+}
+
+pub(crate) fn is_perl(word: &&str) -> bool {
     word.rsplit('/').next().is_some_and(|name| name.starts_with("perl"))
 }
 
@@ -131,9 +138,52 @@ fn after_option<'w>(words: &'w [&'w str], option: &'w str) -> impl Iterator<Item
     joined.chain(apart)
 }
 
+/// Programs that run a file which is not always named in full, and what they may put behind its name.
+const COMPLETED: [(&[&str], &[&str]); 3] = [
+    (
+        &["node", "nodejs", "bun", "deno", "ts-node", "tsx"],
+        &[
+            ".js",
+            ".cjs",
+            ".mjs",
+            ".json",
+            ".node",
+            ".ts",
+            ".cts",
+            ".mts",
+            ".tsx",
+            ".jsx",
+            "/index.js",
+            "/index.cjs",
+            "/index.mjs",
+            "/index.json",
+            "/index.node",
+            "/index.ts",
+            "/package.json",
+        ],
+    ),
+    (&["ruby"], &[".rb"]),
+    (&["python"], &["/__main__.py"]),
+];
+
+/// How many words after an interpreter may be the file that it runs: options with values can come first.
+const MAX_WORDS: usize = 8;
+
+/// The most files of a text that are followed.
+const MAX_SOURCED: usize = 4000;
+
+/// The paths that a program runs if it is given this word.
+fn completed(program: &str, word: &str) -> Vec<String> {
+    let program = if is_python(program) { "python" } else { program };
+    let ends =
+        COMPLETED.iter().filter(|(programs, _)| programs.contains(&program)).flat_map(|(_, ends)| *ends);
+    let path = plain(word);
+    ends.filter(|_| !path.is_empty()).map(|end| format!("{path}{end}")).collect()
+}
+
 /// The files that a text has a shell or an interpreter read, whatever their names are.
 pub(crate) fn sourced_files(text: &str) -> Vec<String> {
-    const READERS: [&str; 15] = [
+    const READERS: [&str; 26] = [
         ".",
         "source",
         "source_env",
@@ -146,27 +196,61 @@ pub(crate) fn sourced_files(text: &str) -> Vec<String> {
         "zsh",
         "fish",
         "node",
+        "nodejs",
         "perl",
         "ruby",
         "bun",
+        "deno",
+        "ts-node",
+        "tsx",
+        "php",
+        "lua",
+        "luajit",
+        "Rscript",
+        "julia",
+        "tclsh",
+        "elixir",
     ];
-    let mut found = Vec::new();
+    let mut found = HashSet::new();
     let whole = without_substitutions(text);
     for words in commands(text).map(Vec::from_iter).chain(commands(&whole).map(Vec::from_iter)) {
-        let is_reader = |word: &str| {
-            let name = word.rsplit('/').next().unwrap_or_default();
-            word == "." || READERS.contains(&name) || PYTHONS.contains(&name)
-        };
-        for (at, _) in words.iter().enumerate().filter(|(_, word)| is_reader(word)) {
-            let read = words[at + 1..].iter().find(|word| !word.starts_with('-'));
-            // The value of a variable at the beginning is usually a directory of the project.
-            let below = read.and_then(|word| word.strip_prefix('$')?.split_once('/'));
-            found.extend(read.map(|word| plain(word)));
-            found.extend(below.map(|(_, path)| plain(path)));
+        for (at, reader) in words.iter().enumerate() {
+            let name = reader.rsplit('/').next().unwrap_or_default();
+            if !(*reader == "." || READERS.contains(&name) || is_python(name)) || found.len() > MAX_SOURCED {
+                continue;
+            }
+            let has_subcommands = ["bun", "deno", "ts-node", "tsx"].contains(&name);
+            let is_subcommand = |word: &str| has_subcommands && ["run", "watch"].contains(&word);
+            let rest = || words[at + 1..].iter().filter(|word| !is_subcommand(word));
+            let read = rest().find(|word| !word.starts_with('-'));
+            found.extend(read.into_iter().flat_map(|word| with_value(word)).map(plain));
+            let values = rest().take(MAX_WORDS).filter_map(|word| match word.starts_with('-') {
+                true => word.split_once('=').map(|(_, value)| value),
+                false => Some(*word),
+            });
+            found.extend(values.flat_map(with_value).flat_map(|word| completed(name, word)));
         }
     }
-    found.retain(|path| !path.is_empty());
-    found
+    found.extend(required_files(text));
+    found.remove("");
+    found.into_iter().collect()
+}
+
+/// What the code on a line with an interpreter loads, such as `node -e "require('./tools/x')"`.
+fn required_files(text: &str) -> impl Iterator<Item = String> {
+    let found = text.lines().flat_map(|line| {
+        let programs = words(line).map(|word| word.rsplit('/').next().unwrap_or_default());
+        let program = programs.into_iter().find(|name| !completed(name, "x").is_empty());
+        let paths = words(line).filter(|word| word.contains('/'));
+        paths.flat_map(move |path| program.map(|program| completed(program, path)).unwrap_or_default())
+    });
+    found.take(MAX_SOURCED)
+}
+
+/// A word, and what comes after a variable at its beginning: its value is usually a directory of the project.
+fn with_value(word: &str) -> impl Iterator<Item = &str> {
+    let below = word.strip_prefix('$').and_then(|word| word.split_once('/'));
+    [word].into_iter().chain(below.map(|(_, path)| path))
 }
 
 /// The text with `$` in place of what commands in it print and of variables in braces, so that the words around them are whole.
@@ -246,11 +330,30 @@ pub(crate) fn settings_places(text: &str) -> Vec<String> {
         if !is_name || !is_settings_variable(name) {
             continue;
         }
-        let here = ["$PWD/", "${PWD}/", "$(pwd)/", "`pwd`/", "$(git rev-parse --show-toplevel)/"];
-        let value = here.iter().fold(value.replace('@', ""), |value, here| value.replace(here, "./"));
+        let value =
+            HERE.iter().fold(value.replace('@', ""), |value, here| value.replace(&format!("{here}/"), "./"));
         found.extend(words(&value).map(str::to_owned));
     }
     found
+}
+
+/// The variables that a text sets, with the beginnings of their values.
+pub(crate) fn assignments(text: &str) -> impl Iterator<Item = (&str, String)> {
+    const MAX_ASSIGNMENTS: usize = 1000;
+    const MAX_CHARACTERS: usize = 1000;
+    let signs = text.match_indices('=').filter_map(move |(at, _)| {
+        let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+        let name = text[..at].rsplit(is_between).next().filter(|name| !name.is_empty())?;
+        let value = &text[at + 1..];
+        let quote = value.chars().next().filter(|c| ['"', '\''].contains(c));
+        let is_after = |c: &char| match quote {
+            Some(quote) => *c == quote || *c == '\n',
+            None => c.is_whitespace() || ";&|".contains(*c),
+        };
+        let value = value.chars().skip(usize::from(quote.is_some())).take(MAX_CHARACTERS);
+        Some((name, value.take_while(|c| !is_after(c)).collect()))
+    });
+    signs.take(MAX_ASSIGNMENTS)
 }
 
 /// The names in a path, without `.`, `..` at its beginning, and the root.
@@ -267,7 +370,7 @@ pub(crate) fn plain(path: &str) -> String {
 }
 
 /// The words of each command in a text, as far as they can be told apart without knowing its language.
-fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
+pub(crate) fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
     let is_comment = |line: &&str| ["#", "//", "/*"].iter().any(|sign| line.trim_start().starts_with(sign));
     let lines = text.lines().filter(move |line| !is_comment(line));
     let parts = lines.flat_map(|line| line.split([';', '&', '|', '(', ')', '{', '}', '`', '[', ']']));
@@ -278,114 +381,4 @@ fn commands(text: &str) -> impl Iterator<Item = impl Iterator<Item = &str>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{is_runner_file, mentioned, module_files, runner_files, settings_places, sourced_files};
-
-    #[test]
-    fn modules_of_perl_are_found() {
-        let files =
-            module_files("perl -Ilib -MCheck::All -e 1\n/usr/bin/perl -I t/lib -MM12=x -c y\necho -MNot\n");
-        for file in ["lib/Check/All.pm", "Check/All.pm", "t/lib/M12.pm"] {
-            assert!(files.iter().any(|found| found == file), "{file}: {files:?}");
-        }
-        assert!(!files.iter().any(|found| found.contains("Not")), "{files:?}");
-    }
-
-    #[test]
-    fn sourced_files_are_found_behind_variables_and_substitutions() {
-        for (text, file) in [
-            (". lib/x", "lib/x"),
-            (". \"$ROOT/lib/x\"", "lib/x"),
-            (". \"${ROOT}/lib/x\"", "lib/x"),
-            (". \"$(git rev-parse --show-toplevel)/lib/x\"", "lib/x"),
-            ("cd \"$(dirname \"$(readlink -f \"$0\")\")\"; source \"$(pwd)/lib/x\"", "lib/x"),
-            ("value=$(. lib/x)", "lib/x"),
-            ("sh `git rev-parse --show-toplevel`/lib/x", "lib/x"),
-        ] {
-            let found = sourced_files(text);
-            assert!(found.iter().any(|found| found == file), "{text}: {found:?}");
-        }
-        assert_eq!(sourced_files("echo \"$(date)/lib/x\""), Vec::<String>::new());
-    }
-
-    #[test]
-    fn runners_are_recognised_where_a_command_begins() {
-        for (text, path) in [
-            ("#!/bin/sh\nmake lint\n", "Makefile"),
-            ("set -e; cd app && make -C x all", "rules/common.mk"),
-            ("if ! npm run lint; then exit 1; fi", "package.json"),
-            ("npx --no-install lint-staged", ".lintstagedrc.json"),
-            ("CI=1 pnpm exec tsc", "web/package.json"),
-            ("exec just check", "justfile"),
-            ("task lint", "Taskfile.yml"),
-            ("cargo xtask lint", "xtask/src/main.rs"),
-            ("sh -c 'make lint'", "GNUmakefile"),
-            ("subprocess.run([\"make\", \"lint\"])", "Makefile"),
-            ("poetry run poe lint", "pyproject.toml"),
-            ("./gradlew check", "app/build.gradle.kts"),
-        ] {
-            assert!(runner_files(text).any(|file| is_runner_file(path, file)), "{text}: {path}");
-        }
-        for (text, path) in [
-            ("echo make sure\n# make lint\n", "Makefile"),
-            ("make lint", "package.json"),
-            ("make lint", "src/makefile.rs"),
-            ("npm test", "src/package.json.ts"),
-            ("scripts/make.sh", "Makefile"),
-        ] {
-            assert!(!runner_files(text).any(|file| is_runner_file(path, file)), "{text}: {path}");
-        }
-    }
-
-    #[test]
-    fn modules_are_files_and_packages() {
-        let files = module_files("exec python3 -m tools.lint --fast");
-        for file in ["tools/lint.py", "tools/lint/__main__.py", "tools/lint/__init__.py", "tools/__init__.py"]
-        {
-            assert!(files.iter().any(|found| found == file), "{files:?}");
-        }
-        assert!(module_files("grep -m 1 tools.lint file").is_empty());
-    }
-
-    #[test]
-    fn modules_are_found_that_python_runs_or_imports() {
-        for (text, file) in [
-            ("python3 -m tools.lint", "tools/lint.py"),
-            ("PYTHONPATH=lib python3 -c 'import json, filter; filter.run()'", "filter.py"),
-            ("python -c \"from a.b import c\"", "a/b.py"),
-        ] {
-            assert!(module_files(text).iter().any(|found| found == file), "{text}");
-        }
-        assert!(module_files("python3 tools/import.py import x").is_empty());
-    }
-
-    #[test]
-    fn places_of_settings_are_found_in_what_a_script_sets() {
-        for (text, place) in [
-            ("export XDG_CONFIG_HOME=$PWD/.cfg", "./.cfg"),
-            ("export HOME=\"$(pwd)/h\"", "./h"),
-            ("ZDOTDIR=./z; export ZDOTDIR", "./z"),
-            ("export LUA_INIT=@tools/init", "tools/init"),
-            ("export PERL5LIB=${PWD}/perl:/usr/lib/perl", "./perl"),
-        ] {
-            assert!(settings_places(text).iter().any(|found| found == place), "{text}");
-        }
-        assert!(settings_places("export DATA_DIR=$PWD/data SOURCE=src").is_empty());
-    }
-
-    #[test]
-    fn words_name_files_from_the_top_and_from_the_script() {
-        for (word, file) in [
-            (". ./lib.sh", "scripts/lib.sh"),
-            ("sh scripts/b.sh", "scripts/b.sh"),
-            ("\"$(dirname \"$0\")/c.sh\"", "scripts/c.sh"),
-            ("\"${ROOT}/tools/d\" x", "tools/d"),
-            ("$HERE/e.sh", "scripts/e.sh"),
-            ("run(['../f.py'])", "f.py"),
-            ("cd tools/git && ./g", "tools/git/g"),
-        ] {
-            let entered = vec!["tools/git".to_owned()];
-            assert!(mentioned(word, "scripts", entered).any(|path| path == file), "{word}");
-        }
-    }
-}
+mod tests;

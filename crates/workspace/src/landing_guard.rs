@@ -9,11 +9,12 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_core::fault::Fault;
 
 use crate::changed_file::ChangedFile;
+use crate::git_settings::ignore_files;
 use crate::hub::ListProtected;
 use crate::ignore_change::ignores_less;
 use crate::landing::{LandingAttempt, LandingConsent};
 use crate::landing_error::{LandingError, LandingRefusal};
-use crate::named_paths::{NamedPaths, ignore_files, is_in};
+use crate::named_paths::{NamedPaths, is_in};
 use crate::project_files::{NOTE, SPEC};
 use crate::self_acting::{acts_by_itself, driver_lines};
 use crate::tree_links::TreeLinks;

@@ -6,17 +6,20 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::event::HookFile;
-use autonoe_files::{SETTINGS_LIMIT, read_start, read_text};
+use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
+use crate::git_settings::{
+    SettingsCommands, hook_directories, included, names_commands_of_git, settings_files,
+};
 use crate::hub::UsersMachine;
-use crate::relative_places::RelativePlaces;
+use crate::relative_places::{Place, RelativePlaces};
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
-    has_script_name, is_runner_file, mentioned, module_files, plain, runner_files, settings_places,
-    sourced_files, words,
+    HERE, assignments, commands, has_script_name, is_perl, is_runner_file, mentioned, module_files, plain,
+    runner_files, settings_places, sourced_files, words,
 };
 
 /// Bytes of a hook or script that are looked at, and the most hooks of a directory.
@@ -178,9 +181,11 @@ impl NamedPaths {
         texts.extend(found.add_variables(users, tree));
         for (file, text) in settings_files(repository, home, &users.git_settings) {
             found.add_settings(&text, tree);
-            let commands = values_of_settings(&text);
-            let more = found.add_text(GIT_SETTINGS, &commands, TextKind::Hook, None, tree);
-            texts.extend(more);
+            let settings = SettingsCommands::of(&text);
+            texts.extend(found.add_text(GIT_SETTINGS, &settings.values, TextKind::Hook, None, tree));
+            for (name, command) in &settings.aliases {
+                texts.extend(found.add_text(&format!("alias.{name}"), command, TextKind::Hook, None, tree));
+            }
             found.named.extend(included(&file, &text).iter().filter_map(|path| tree.inside(path)));
             for directory in hook_directories(&text, top, home) {
                 // The other files there are the project's.
@@ -212,6 +217,7 @@ impl NamedPaths {
         let mentioned: Vec<String> = self.mentioned.iter().flat_map(|path| links.ways_of(path)).collect();
         self.named.extend(named);
         self.mentioned.extend(mentioned);
+        self.relative.follow(links);
     }
 
     /// Whether a path is named, or in a directory that is. `mode` is git's.
@@ -224,7 +230,7 @@ impl NamedPaths {
             [ENVRC, GIT_SETTINGS].contains(&hook.as_str()) && is_runner_file(path, file)
         };
         self.named.iter().any(|named| is_in(path, named))
-            || self.relative.contains(path)
+            || self.relative.contains(path, mode)
             || self.runner_files.iter().any(is_read)
             || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
     }
@@ -244,22 +250,23 @@ impl NamedPaths {
     /// Adds what the user's variables name: as if a script set them in the working tree. A file that one of them names is read by some
     /// program, whatever the name of the variable is.
     fn add_variables(&mut self, users: &UsersMachine, tree: WorkTree) -> Vec<HookText> {
-        let top = tree.top.display().to_string();
-        let here = format!("{top}/");
+        let here = format!("{}/", tree.top.display());
         for (name, value) in &users.variables {
-            let entries = value.split(':').map(|entry| if entry == top { "." } else { entry });
-            let value = entries.collect::<Vec<_>>().join(":").replace(&here, "./");
-            self.relative.add(name, &value);
+            self.relative.add(name, value, |path| tree.within(Path::new(path)));
         }
+        let commands = users.variables.iter().filter(|(name, _)| names_commands_of_git(name));
+        let commands: Vec<&str> = commands.map(|(_, value)| value.as_str()).collect();
+        let mut texts = self.add_text(GIT_SETTINGS, &commands.join("\n"), TextKind::Hook, None, tree);
         let of_project = users.variables.iter().filter(|(_, value)| value.contains(&here));
         let mut script = String::new();
         for (name, value) in of_project {
-            let value = value.replace(&here, "./");
-            let files = words(&value).map(plain).filter(|path| tree.top.join(path).is_file());
+            let relative = value.replace(&here, "./");
+            let files = words(&relative).map(plain).filter(|path| tree.top.join(path).is_file());
             self.named.extend(files.filter(|path| !path.is_empty()));
-            script.push_str(&format!("export {name}={value}\n"));
+            script.push_str(&format!("export {name}={}\n", value.replace(&here, "$PWD/")));
         }
-        self.add_text(ENVRC, &script, TextKind::Script, None, tree)
+        texts.extend(self.add_text(ENVRC, &script, TextKind::Script, None, tree));
+        texts
     }
 
     fn add_settings(&mut self, text: &str, tree: WorkTree) {
@@ -321,6 +328,9 @@ impl NamedPaths {
             self.named.push(module);
         }
         self.mentioned.extend(entered.iter().map(|directory| format!("{directory}/__main__.py")));
+        let directory = inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
+        let from: Vec<&str> = ["", directory].into_iter().chain(entered.iter().map(String::as_str)).collect();
+        self.add_searched(hook, &as_command, &from, tree);
         // Programs and modules there come before others of their names.
         let path_lines = text.lines().filter(|line| line.contains("PATH")).collect::<Vec<_>>().join("\n");
         self.script_directories.extend(directories_in(&path_lines, top));
@@ -340,16 +350,16 @@ impl NamedPaths {
         let directories = with_wildcard.filter_map(|(before, _)| Some(before.rsplit_once('/')?.0));
         self.script_directories.extend(directories.map(plain).filter(|path| !path.is_empty()));
         self.runner_files.extend(runner_files(&text).map(|file| (hook.to_owned(), file)));
-        let directory = inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
-        let from = ["", directory].into_iter().chain(entered.iter().map(String::as_str));
         let sourced = sourced_files(&as_command);
         let sourced: HashSet<String> = from
+            .iter()
             .flat_map(|from| sourced.iter().map(move |path| plain(&format!("{from}/{path}"))))
             .filter(|path| !top.join(path).is_dir())
             .collect();
         self.named.extend(sourced.iter().cloned());
         let mut scripts = Vec::new();
-        for path in mentioned(&text, directory, entered) {
+        let paths = mentioned(&text, directory, entered.clone()).chain(sourced.iter().cloned());
+        for path in paths {
             if self.mentioned.len() == MAX_MENTIONED {
                 break;
             }
@@ -361,6 +371,31 @@ impl NamedPaths {
             }
         }
         scripts
+    }
+
+    /// Adds the directories that programs in a text search for what they load: by variables that it sets, and by options.
+    fn add_searched(&mut self, hook: &str, text: &str, from: &[&str], tree: WorkTree) {
+        // These go on to where the user is.
+        let is_anywhere = [ENVRC, GIT_SETTINGS].contains(&hook);
+        let find = |entry: &str| match entry.starts_with(['/', '~']) {
+            true => tree.within(Path::new(entry)).map(Place::from_top).into_iter().collect(),
+            false if is_anywhere => vec![Place::from_anywhere(plain(entry))],
+            false => from.iter().map(|from| Place::from_top(plain(&format!("{from}/{entry}")))).collect(),
+        };
+        let top = tree.top.display().to_string();
+        let text = text.replace("${HOME}", "~").replace("$HOME", "~");
+        let text = HERE.iter().fold(text, |text, here| text.replace(here, &top));
+        for (name, value) in assignments(&text) {
+            self.relative.add_loaded(name, &value, &find);
+        }
+        for words in commands(&text).map(Vec::from_iter) {
+            if words.iter().any(is_perl) {
+                self.relative.add_perl_directories(&words, &find);
+            }
+            if words.iter().any(|word| word.rsplit('/').next() == Some("ruby")) {
+                self.relative.add_ruby_directories(&words, &find);
+            }
+        }
     }
 }
 
@@ -399,8 +434,13 @@ impl WorkTree<'_> {
         }
     }
 
-    /// A path of the working tree, relative to its top; `None` for the top itself and what is elsewhere. A link anywhere may lead there.
+    /// As [`Self::within`], without the top itself.
     fn inside(self, path: &Path) -> Option<String> {
+        self.within(path).filter(|path| !path.is_empty())
+    }
+
+    /// A path of the working tree, relative to its top; `None` for what is elsewhere. A link anywhere may lead there.
+    fn within(self, path: &Path) -> Option<String> {
         let path = match (path.strip_prefix("~"), self.home) {
             (Ok(below), Some(home)) => home.join(below),
             _ => path.to_owned(),
@@ -416,50 +456,8 @@ impl WorkTree<'_> {
             None => path.clone(),
         };
         let inside = [real.as_path(), &path].into_iter().find_map(|path| path.strip_prefix(self.top).ok());
-        Some(plain(inside?.to_str()?)).filter(|path| !path.is_empty())
+        Some(plain(inside?.to_str()?))
     }
-}
-
-/// The settings of git, and the files that they include, in turn.
-fn settings_files(repository: &Repository, home: Option<&Path>, more: &[PathBuf]) -> Vec<(PathBuf, String)> {
-    let own = repository.directories.iter();
-    let own = own.flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
-    let of_user =
-        home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-    let mut queue: VecDeque<PathBuf> = own.chain(of_user).chain(more.iter().cloned()).collect();
-    let mut seen = HashSet::new();
-    let mut found = Vec::new();
-    while let Some(file) = queue.pop_front() {
-        if found.len() == MAX_TEXTS || !seen.insert(file.clone()) {
-            continue;
-        }
-        let Some(text) = read_text(&file, SETTINGS_LIMIT).ok().flatten() else { continue };
-        let home = |path: &PathBuf| match (path.strip_prefix("~").ok(), home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => path.clone(),
-        };
-        queue.extend(included(&file, &text).iter().map(home));
-        found.push((file, text));
-    }
-    found
-}
-
-/// The files with what the user ignores in every repository.
-pub(crate) fn ignore_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
-    let home = users.home.as_deref();
-    let mut files: Vec<_> = home.map(|home| home.join(".config/git/ignore")).into_iter().collect();
-    for (_, text) in settings_files(repository, home, &users.git_settings) {
-        let pairs = text.lines().filter_map(|line| line.split_once('='));
-        let named = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case("excludesfile"));
-        files.extend(named.map(|(_, value)| {
-            let value = Path::new(value.trim().trim_matches('"'));
-            match (value.strip_prefix("~"), home) {
-                (Ok(below), Some(home)) => home.join(below),
-                _ => value.to_owned(),
-            }
-        }));
-    }
-    files
 }
 
 /// Files of a name in directories of the project, not too deep.
@@ -475,15 +473,6 @@ fn below(top: &Path, name: &str) -> Vec<PathBuf> {
         .build();
     let found = walk.filter_map(Result::ok).take(MAX_MENTIONED).filter(|entry| entry.file_name() == name);
     found.map(DirEntry::into_path).take(MAX_HOOKS).collect()
-}
-
-/// The files that the settings in `file` include; a path is relative to the file that names it.
-fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
-    let pairs = settings.lines().filter_map(|line| line.split_once('='));
-    let paths = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case("path"));
-    let paths = paths.map(|(_, value)| PathBuf::from(value.trim().trim_matches('"')));
-    let directory = file.parent().unwrap_or(Path::new("/"));
-    paths.map(|path| if path.starts_with("~") { path } else { directory.join(path) }).collect()
 }
 
 /// Of settings, the lines that say what to run; the others name files for other reasons.
@@ -519,27 +508,6 @@ fn included_by(settings: &str) -> Vec<String> {
         .flat_map(words)
         .filter(|word| word.contains(['/', '.']) || !KEYS.iter().any(|key| key.starts_with(word)));
     names.map(plain).filter(|path| !path.is_empty()).collect()
-}
-
-/// The directories with hooks that settings name. Those of Husky run the ones in the directory above.
-fn hook_directories(settings: &str, top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
-    let mut directories = Vec::new();
-    for line in settings.lines() {
-        let Some((key, value)) = line.split_once('=') else { continue };
-        if !key.trim().eq_ignore_ascii_case("hookspath") {
-            continue;
-        }
-        let value = value.trim().trim_matches('"');
-        let directory = match (value.strip_prefix("~/"), home) {
-            (Some(below), Some(home)) => home.join(below),
-            _ => top.join(value),
-        };
-        let Ok(directory) = directory.canonicalize() else { continue };
-        let is_of_husky = directory.file_name().is_some_and(|name| name == "_");
-        directories.extend(directory.parent().filter(|_| is_of_husky).map(Path::to_owned));
-        directories.push(directory);
-    }
-    directories
 }
 
 /// The hooks in a directory, which have these names.
@@ -581,23 +549,6 @@ fn new_directories(path_lines: &str) -> Vec<String> {
     let named = words(path_lines).filter(|word| word.contains('/'));
     let named = named.flat_map(|word| [word, word.split_once('/').unwrap_or_default().1]);
     named.map(plain).filter(|path| !path.is_empty()).collect()
-}
-
-/// The values of git's settings as git reads them, but not those of aliases, which only the user's own words start.
-fn values_of_settings(text: &str) -> String {
-    let mut section = String::new();
-    let mut values = Vec::new();
-    for line in text.replace("\\\n", " ").lines().map(str::trim) {
-        if line.starts_with('[') {
-            section = line.to_ascii_lowercase();
-        }
-        let value = line.split_once('=').map(|(_, value)| value).filter(|_| !section.starts_with("[alias"));
-        values.extend(value.map(|value| {
-            let value = value.replace("\\\"", "\u{1}").replace('"', "").replace('\u{1}', "\"");
-            value.replace("\\t", " ").replace("\\n", "\n").replace("\\\\", "\\")
-        }));
-    }
-    values.join("\n")
 }
 
 /// The directories of the working tree that a text names, to which it may change.

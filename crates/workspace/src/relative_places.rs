@@ -1,224 +1,325 @@
-//! Places in the user's own variables that are relative to wherever the user is: `PYTHONPATH=.`, `LD_LIBRARY_PATH=lib`, `ZDOTDIR=dot`. What
+//! Places that variables name, relative to wherever the user is or in the project: `PYTHONPATH=.`, `LD_LIBRARY_PATH=lib`, `ZDOTDIR=dot`. What
 //! programs load from there by themselves could be anywhere in the project.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use crate::hook_text::{is_settings_variable, perl_directories, perl_modules, plain, words};
-
-/// Modules that every Python loads when it starts, if they are found before its own.
-const PYTHON_MODULES: &[&str] = &[
-    "_collections_abc",
-    "_sitebuiltins",
-    "abc",
-    "codecs",
-    "encodings",
-    "genericpath",
-    "io",
-    "os",
-    "posixpath",
-    "site",
-    "sitecustomize",
-    "stat",
-    "usercustomize",
-    "zipimport",
-];
-
-/// Modules that almost every Perl program loads.
-const PERL_MODULES: &[&str] = &[
-    "Carp.pm",
-    "Config.pm",
-    "Exporter.pm",
-    "XSLoader.pm",
-    "constant.pm",
-    "feature.pm",
-    "lib.pm",
-    "overload.pm",
-    "sitecustomize.pl",
-    "strict.pm",
-    "utf8.pm",
-    "vars.pm",
-    "warnings.pm",
-];
-
-/// Files that every Ruby loads when it starts, if they are found before its own.
-const RUBY_FILES: &[&str] = &[
-    "bundler.rb",
-    "did_you_mean.rb",
-    "error_highlight.rb",
-    "monitor.rb",
-    "rbconfig.rb",
-    "rubygems.rb",
-    "syntax_suggest.rb",
-];
+use crate::hook_text::{perl_directories, perl_modules, plain, words};
+use crate::loaded_modules::{
+    is_loaded_as_directory, is_loaded_by_lua, is_loaded_by_perl, is_loaded_by_python, is_loaded_by_ruby,
+};
+use crate::tree_links::TreeLinks;
 
 /// Variables whose value is a file, without being named like one.
+#[rustfmt::skip]
 const FILE_VARIABLES: &[&str] = &[
-    "BASH_ENV",
-    "ENV",
-    "GIT_CONFIG_GLOBAL",
-    "GIT_CONFIG_SYSTEM",
-    "INPUTRC",
-    "LUA_INIT",
-    "MAKEFILES",
-    "PYTHONSTARTUP",
-    "R_ENVIRON_USER",
-    "R_PROFILE_USER",
+    "BASH_ENV", "ENV", "GDK_PIXBUF_MODULE_FILE", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GTK2_RC_FILES", "GTK_IM_MODULE_FILE",
+    "GTK_RC_FILES", "INPUTRC", "LUA_INIT", "MAKEFILES", "OPENSSL_CONF", "PYTHONSTARTUP", "R_ENVIRON_USER", "R_PROFILE_USER",
+    "VK_DRIVER_FILES", "VK_ICD_FILENAMES",
 ];
 
 /// Variables whose value is a program; without a slash it is searched on the PATH.
 const PROGRAM_VARIABLES: &[&str] = &["CC", "CXX", "RUSTC", "RUSTC_WRAPPER"];
 
-/// Variables whose value is a directory, beside those whose name ends with `HOME`.
-const DIRECTORY_VARIABLES: &[&str] = &["GIT_EXEC_PATH", "GIT_TEMPLATE_DIR"];
+/// Variables whose value is one directory or several from which programs load code or settings, beside those whose name ends with `HOME`.
+#[rustfmt::skip]
+const DIRECTORY_VARIABLES: &[&str] = &[
+    "BASH_COMPLETION_USER_DIR", "COMPILER_PATH", "EMACSLOADPATH", "ERL_LIBS", "FPATH", "GCC_EXEC_PREFIX", "GCONV_PATH", "GEM_PATH",
+    "GIO_EXTRA_MODULES", "GIO_MODULE_DIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GI_TYPELIB_PATH", "GST_PLUGIN_PATH",
+    "GST_PLUGIN_SYSTEM_PATH", "GTK_EXE_PREFIX", "GTK_PATH", "GUILE_LOAD_COMPILED_PATH", "GUILE_LOAD_PATH", "JULIA_DEPOT_PATH",
+    "JULIA_LOAD_PATH", "LIBGL_DRIVERS_PATH", "LIBVA_DRIVERS_PATH", "OCAMLPATH", "OPENSSL_ENGINES", "OPENSSL_MODULES", "PHPRC",
+    "PHP_INI_SCAN_DIR", "PYTHONUSERBASE", "QML2_IMPORT_PATH", "QML_IMPORT_PATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH",
+    "R_LIBS", "R_LIBS_USER", "SASL_PATH", "TCLLIBPATH", "TCL_LIBRARY", "TK_LIBRARY", "VIM", "VIMRUNTIME", "VK_ADD_LAYER_PATH",
+    "VK_LAYER_PATH", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS",
+];
 
-/// Endings of files that Python loads as modules.
-const PYTHON_ENDINGS: &[&str] = &[".py", ".pyc", ".so", ".pyd"];
+/// What is loaded, beside libraries, from such a directory if it is the project itself, or wherever the user is: not everything can be held
+/// back.
+#[rustfmt::skip]
+const CODE_ENDS: &[&str] = &[
+    ".desktop", ".el", ".elc", ".ini", ".jl", ".scm", ".tcl", ".tm", ".typelib", ".vim", "gconv-modules", "tclIndex",
+];
 
-/// Directories and files relative to any directory; an empty one is that directory itself.
+/// Variables whose words with slashes are no files, that say what runs just now, or where programs are, which the search path's own rules decide.
+const OTHER_VARIABLES: &[&str] =
+    &["GOINSECURE", "GONOPROXY", "GONOSUMDB", "GOPRIVATE", "PATH", "TZ", "_", "npm_lifecycle_script"];
+const BEGINNINGS_OF_OTHERS: &[&str] = &["npm_package_"];
+
+const LINK: &str = "120000";
+
+/// The most places that are kept: scripts of the project may name many.
+const MAX_PLACES: usize = 4096;
+
+/// Directories and files that programs load from.
 #[derive(Debug, Default)]
-pub(crate) struct RelativePlaces {
-    python: Vec<String>,
-    perl: Vec<String>,
-    ruby: Vec<String>,
-    zsh: Vec<String>,
-    libraries: Vec<String>,
-    /// These files are loaded.
-    files: Vec<String>,
-    /// Whatever is there is loaded.
-    all: Vec<String>,
+pub(crate) struct RelativePlaces(HashSet<(Loaded, Place)>);
+
+/// What is loaded from a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Loaded {
+    PythonModules,
+    PerlModules,
+    RubyModules,
+    LuaModules,
+    ZshSettings,
+    Libraries,
+    /// The place is a file.
+    Itself,
+    /// Whatever has the name of code.
+    Code,
+    Everything,
+}
+
+/// The path of a file or directory; empty for the directory that it is relative to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    path: String,
+    origin: Origin,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Origin {
+    /// The top of the working tree.
+    Top,
+    /// Any directory in which the user may be.
+    Anywhere,
 }
 
 impl RelativePlaces {
-    /// Adds those of a variable. The top of the project, if it is named by its path, counts as one.
-    pub(crate) fn add(&mut self, name: &str, value: &str) {
-        let entries = value.split(':').filter(|entry| !entry.starts_with(['/', '~', '$']));
-        let entries = entries.filter(|_| !value.is_empty()).map(plain);
+    /// Adds those of a variable in the user's environment. `inside` says where in the working tree an absolute path leads.
+    pub(crate) fn add(&mut self, name: &str, value: &str, inside: impl Fn(&str) -> Option<String>) {
+        let find = |entry: &str| match entry.starts_with(['/', '~']) {
+            true => inside(entry).map(Place::from_top).into_iter().collect(),
+            false => vec![Place::from_anywhere(plain(entry))],
+        };
+        if self.add_loaded(name, value, &find) || is_other(name) {
+            return;
+        }
+        // Any other variable may name a file or directory too, which a slash shows.
+        for word in words(value).map(|word| word.trim_start_matches('@')) {
+            let word = match word.strip_prefix('-') {
+                Some(option) => option.trim_start_matches('-').get(1..).unwrap_or_default(),
+                None => word,
+            };
+            if !word.contains('/') {
+                continue;
+            }
+            let is_program = PROGRAM_VARIABLES.contains(&name);
+            for place in find(word).into_iter().filter(|place| !place.path.is_empty()) {
+                let is_file = is_program || place.origin == Origin::Top;
+                self.insert(if is_file { Loaded::Itself } else { Loaded::Everything }, place);
+            }
+        }
+    }
+
+    /// Adds those of a variable of which it is known what programs load from there; says whether it is one. `find` says where an entry leads.
+    pub(crate) fn add_loaded(&mut self, name: &str, value: &str, find: &impl Fn(&str) -> Vec<Place>) -> bool {
+        let entries: Vec<&str> = value.split([':', ';']).filter(|_| !value.is_empty()).collect();
+        let blanks = |c: char| c.is_whitespace() || [':', ';'].contains(&c);
+        let options: Vec<&str> = value.split_whitespace().collect();
         match name {
-            "PYTHONPATH" => self.python.extend(entries),
-            "PERL5LIB" | "PERLLIB" => self.perl.extend(entries),
-            "RUBYLIB" => self.ruby.extend(entries),
-            "ZDOTDIR" => self.zsh.extend(entries),
-            "LD_LIBRARY_PATH" => self.libraries.extend(entries),
-            "LD_PRELOAD" | "LD_AUDIT" => {
-                let files = value.split([':', ' ']).filter(|file| !file.starts_with('/')).map(plain);
-                self.files.extend(files.filter(|file| !file.is_empty()));
+            "PYTHONPATH" => self.extend(Loaded::PythonModules, entries, find),
+            "PERL5LIB" | "PERLLIB" => self.extend(Loaded::PerlModules, entries, find),
+            "RUBYLIB" => self.extend(Loaded::RubyModules, entries, find),
+            "ZDOTDIR" => self.extend(Loaded::ZshSettings, entries, find),
+            "LD_LIBRARY_PATH"
+            | "DYLD_LIBRARY_PATH"
+            | "DYLD_FALLBACK_LIBRARY_PATH"
+            | "DYLD_FRAMEWORK_PATH"
+            | "CAML_LD_LIBRARY_PATH" => self.extend(Loaded::Libraries, entries, find),
+            "LD_PRELOAD" | "LD_AUDIT" | "DYLD_INSERT_LIBRARIES" => {
+                let files = value.split(blanks).filter(|file| !file.is_empty());
+                self.extend(Loaded::Itself, files.collect(), find);
+            }
+            "LUA_PATH" | "LUA_CPATH" => self.add_lua_patterns(value, find),
+            _ if name.starts_with("LUA_PATH_5") || name.starts_with("LUA_CPATH_5") => {
+                self.add_lua_patterns(value, find);
             }
             "PERL5OPT" => {
-                let words: Vec<&str> = value.split_whitespace().collect();
-                self.files.extend(perl_modules(&words));
-                self.perl.extend(relative(perl_directories(&words)));
+                let modules = perl_modules(&options);
+                self.extend(Loaded::Itself, modules.iter().map(String::as_str).collect(), find);
+                self.add_perl_directories(&options, find);
             }
             "RUBYOPT" => {
-                let loaded = words(value).filter_map(|word| word.strip_prefix("-r")).map(plain);
-                self.files.extend(loaded.flat_map(|path| [format!("{path}.rb"), path]));
-                let directories = words(value).filter_map(|word| word.strip_prefix("-I"));
-                self.ruby.extend(relative(directories.map(str::to_owned)));
+                let loaded = options.iter().filter_map(|word| word.strip_prefix("-r"));
+                let loaded: Vec<String> =
+                    loaded.flat_map(|path| [format!("{path}.rb"), path.to_owned()]).collect();
+                self.extend(Loaded::Itself, loaded.iter().map(String::as_str).collect(), find);
+                self.add_ruby_directories(&options, find);
             }
-            _ => {
-                let paths = words(value).map(|word| word.trim_start_matches('@'));
-                let paths = paths.filter(|word| !word.starts_with(['/', '~', '-']));
-                let paths = paths.map(|word| (plain(word), word.contains('/')));
-                let mut paths = paths.filter(|(path, _)| !path.is_empty()).collect::<Vec<_>>();
-                let is_file = FILE_VARIABLES.contains(&name);
-                let is_directory = DIRECTORY_VARIABLES.contains(&name) || name.ends_with("HOME");
-                let is_program = PROGRAM_VARIABLES.contains(&name);
-                paths.retain(|(_, has_slash)| is_file || is_directory || *has_slash);
-                let paths = paths.into_iter().map(|(path, _)| path);
-                if is_file || is_program {
-                    self.files.extend(paths);
-                } else if is_directory || is_settings_variable(name) {
-                    self.all.extend(paths);
+            _ if FILE_VARIABLES.contains(&name) => {
+                let files = words(value).map(|file| file.trim_start_matches('@')).collect();
+                self.extend(Loaded::Itself, files, find);
+            }
+            _ if DIRECTORY_VARIABLES.contains(&name) => {
+                // Here an empty entry stands for the usual directories.
+                let directories = value.split(blanks).filter(|directory| !directory.is_empty());
+                self.extend(Loaded::Everything, directories.collect(), find);
+            }
+            _ if name.ends_with("HOME") => {
+                // The project itself is not all settings.
+                let find_below = |entry: &str| {
+                    let mut places = find(entry);
+                    places.retain(|place| !place.path.is_empty());
+                    places
+                };
+                self.extend(Loaded::Everything, vec![value], &find_below);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Adds the directories that perl searches with these options.
+    pub(crate) fn add_perl_directories(&mut self, options: &[&str], find: &impl Fn(&str) -> Vec<Place>) {
+        let directories: Vec<String> = perl_directories(options).collect();
+        self.extend(Loaded::PerlModules, directories.iter().map(String::as_str).collect(), find);
+    }
+
+    /// Adds the directories that ruby searches with these options.
+    pub(crate) fn add_ruby_directories(&mut self, options: &[&str], find: &impl Fn(&str) -> Vec<Place>) {
+        let joined =
+            options.iter().filter_map(|word| word.strip_prefix("-I")).filter(|rest| !rest.is_empty());
+        let apart = options.windows(2).filter(|pair| pair[0] == "-I").map(|pair| pair[1]);
+        self.extend(Loaded::RubyModules, joined.chain(apart).collect(), find);
+    }
+
+    /// Adds the directories of patterns such as `./?.lua`. What is in one with a name is loaded by whatever name it has.
+    fn add_lua_patterns(&mut self, value: &str, find: &impl Fn(&str) -> Vec<Place>) {
+        for pattern in value.split(';').filter(|pattern| !pattern.is_empty()) {
+            let directory = pattern.split('?').next().unwrap_or_default();
+            let directory = directory.rsplit_once('/').map_or(".", |(directory, _)| directory);
+            for place in find(directory) {
+                let is_named = !place.path.is_empty();
+                self.insert(if is_named { Loaded::Everything } else { Loaded::LuaModules }, place);
+            }
+        }
+    }
+
+    fn extend(&mut self, loaded: Loaded, entries: Vec<&str>, find: &impl Fn(&str) -> Vec<Place>) {
+        for entry in entries {
+            // What comes before the first slash may be a variable for a directory of the project; elsewhere its value is not known.
+            let entry = match entry.strip_prefix('$') {
+                Some(variable) => variable.split_once('/').map(|(_, below)| below),
+                None => entry.split('$').next(),
+            };
+            for place in entry.into_iter().flat_map(find) {
+                match loaded {
+                    Loaded::Itself if place.path.is_empty() => {}
+                    Loaded::Everything if place.path.is_empty() => self.insert(Loaded::Code, place),
+                    loaded => self.insert(loaded, place),
                 }
             }
         }
     }
 
-    /// Whether a path of the project could be loaded from one of them.
-    pub(crate) fn contains(&self, path: &str) -> bool {
-        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let stem = name.split('.').next().unwrap_or(name);
-        let is_module =
-            PYTHON_MODULES.contains(&stem) && PYTHON_ENDINGS.iter().any(|end| name.ends_with(end));
-        let (above, package) = directory.rsplit_once('/').unwrap_or(("", directory));
-        is_module && is_at(&self.python, directory)
-            || PYTHON_MODULES.contains(&package) && is_at(&self.python, above)
-            || PERL_MODULES.contains(&name) && is_at(&self.perl, directory)
-            || RUBY_FILES.contains(&name) && is_at(&self.ruby, directory)
-            || name.starts_with(".z") && is_at(&self.zsh, directory)
-            || is_library(name) && self.is_in_library(directory)
-            || self.all.iter().any(|place| format!("/{path}/").contains(&format!("/{place}/")))
-            || self.files.iter().any(|file| format!("/{path}").ends_with(&format!("/{file}")))
+    /// Adds where links lead that are at such a place, on the way to it, or loaded from it.
+    pub(crate) fn follow(&mut self, links: &TreeLinks) {
+        let mut found = Vec::new();
+        for (loaded, place) in &self.0 {
+            for link in links.paths() {
+                let beyond = place.parts_after(link).map(|rest| links.ways_of(&format!("{link}{rest}")));
+                found.extend(beyond.into_iter().flatten().map(|way| (*loaded, Place::from_top(way))));
+                if place.below(link).any(|below| !below.is_empty() && loaded.includes_link(below)) {
+                    let ways = links.ways_of(link).into_iter();
+                    found.extend(ways.map(|way| (Loaded::Everything, Place::from_top(way))));
+                }
+            }
+        }
+        for (loaded, place) in found {
+            self.insert(loaded, place);
+        }
     }
 
-    /// The loader also looks in directories for some kinds of processors.
-    fn is_in_library(&self, directory: &str) -> bool {
-        let mut above = Path::new(directory).ancestors().filter_map(Path::to_str);
-        above.any(|above| is_at(&self.libraries, above))
+    fn insert(&mut self, loaded: Loaded, place: Place) {
+        if self.0.len() < MAX_PLACES {
+            self.0.insert((loaded, place));
+        }
     }
+
+    /// Whether a changed path of the project could be loaded from one of them. A link may lead anywhere. `mode` is git's.
+    pub(crate) fn contains(&self, path: &str, mode: &str) -> bool {
+        self.0.iter().any(|(loaded, place)| {
+            let is_loaded = |below: &str| match mode == LINK {
+                true => !place.path.is_empty() || loaded.includes_link(below),
+                false => loaded.includes(below),
+            };
+            place.below(path).any(is_loaded) || mode == LINK && place.parts_after(path).is_some()
+        })
+    }
+}
+
+impl Loaded {
+    /// Whether a file is loaded that has this path below the place; it is empty for the place itself.
+    fn includes(self, below: &str) -> bool {
+        let name = below.rsplit('/').next().unwrap_or_default();
+        // A place may also be an archive.
+        below.is_empty()
+            || match self {
+                Self::PythonModules => is_loaded_by_python(below),
+                Self::PerlModules => is_loaded_by_perl(below),
+                Self::RubyModules => is_loaded_by_ruby(below),
+                Self::LuaModules => is_loaded_by_lua(below),
+                Self::ZshSettings => below.starts_with(".z") && !below.contains('/'),
+                // The loader also looks in directories for some kinds of processors.
+                Self::Libraries => is_library(name),
+                Self::Itself => false,
+                Self::Code => CODE_ENDS.iter().any(|end| name.ends_with(end)) || is_library(name),
+                Self::Everything => true,
+            }
+    }
+
+    /// Whether something could be loaded through a link with this path below the place.
+    fn includes_link(self, below: &str) -> bool {
+        self.includes(below) || is_loaded_as_directory(below)
+    }
+}
+
+impl Place {
+    pub(crate) fn from_top(path: String) -> Self {
+        Self { path, origin: Origin::Top }
+    }
+
+    pub(crate) fn from_anywhere(path: String) -> Self {
+        Self { path, origin: Origin::Anywhere }
+    }
+
+    /// What of a path comes after the place, wherever that can be; empty if the path is the place.
+    fn below<'p>(&self, path: &'p str) -> impl Iterator<Item = &'p str> {
+        let starts =
+            path.match_indices('/').map(|(at, _)| at + 1).filter(|_| self.origin == Origin::Anywhere);
+        [0].into_iter().chain(starts).filter_map(|start| {
+            let path = &path[start..];
+            match self.path.is_empty() {
+                true => Some(path),
+                false => {
+                    let rest = path.strip_prefix(&self.path)?;
+                    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+                }
+            }
+        })
+    }
+
+    /// What of the place comes after a link that is the place or above it, from the slash on.
+    fn parts_after(&self, link: &str) -> Option<&str> {
+        let above =
+            Path::new(&self.path).ancestors().filter_map(Path::to_str).filter(|part| !part.is_empty());
+        let is_link = |part: &&str| match self.origin {
+            Origin::Top => link == *part,
+            Origin::Anywhere => format!("/{link}").ends_with(&format!("/{part}")),
+        };
+        above.into_iter().find(is_link).map(|part| &self.path[part.len()..])
+    }
+}
+
+fn is_other(name: &str) -> bool {
+    OTHER_VARIABLES.contains(&name)
+        || BEGINNINGS_OF_OTHERS.iter().any(|beginning| name.starts_with(beginning))
 }
 
 fn is_library(name: &str) -> bool {
     name.ends_with(".so") || name.contains(".so.") || name.ends_with(".dylib")
 }
 
-fn relative(directories: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
-    directories.filter(|path| !path.starts_with('/')).map(|path| plain(&path))
-}
-
-/// Whether a directory can be one of the places, seen from some directory.
-fn is_at(places: &[String], directory: &str) -> bool {
-    places.iter().any(|place| place.is_empty() || format!("/{directory}").ends_with(&format!("/{place}")))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::RelativePlaces;
-
-    #[test]
-    fn what_is_loaded_from_relative_places_is_known() {
-        for (name, value, loaded, others) in [
-            (
-                "PYTHONPATH",
-                ".",
-                "sitecustomize.py a/usercustomize.py sitecustomize/__init__.py encodings/utf_8.py",
-                "main.py a/json.py website/a.py videos/b.py site.css io.md",
-            ),
-            ("PYTHONPATH", "/opt/y:", "sitecustomize.py", "customize.py"),
-            ("PYTHONPATH", "src", "src/sitecustomize.py a/src/os.py", "sitecustomize.py src/a.py"),
-            ("PYTHONPATH", "/opt/src", "", "sitecustomize.py src/sitecustomize.py"),
-            ("LD_LIBRARY_PATH", "/opt/x:.", "libz.so.1 a/libz.so", "main.c libz.c x.sol a.source.js"),
-            ("LD_LIBRARY_PATH", "lib", "lib/libz.so.1 lib/glibc-hwcaps/x86-64-v2/libc.so.6", "libz.so.1"),
-            ("LD_PRELOAD", "./x.so", "x.so a/x.so", "y.so"),
-            ("LD_PRELOAD", "/opt/a.so ./x.so", "x.so", "a.so"),
-            ("ZDOTDIR", "dot", "dot/.zshenv", "dotted/.zshenv"),
-            ("PERL5OPT", "-Ilib -MFoo::Bar", "lib/Foo/Bar.pm lib/strict.pm", "lib/Foo.pm strict.pm"),
-            ("PERL5OPT", "-Mlib=own -MCarp=verbose", "Carp.pm own/strict.pm", "strict.pm"),
-            ("PERL5OPT", "-d:Trace", "Devel/Trace.pm", "Trace.pm"),
-            ("ENV", "test", "test", "test/a.js"),
-            ("ENV", "./rc.sh", "rc.sh", "a.sh"),
-            ("CC", "gcc", "", "gcc gcc/a.c"),
-            ("CC", "ccache ./gcc", "gcc", "gcc/a.c"),
-            ("ZDOTDIR", ".", ".zprofile a/.zshrc", "zprofile"),
-            ("RUBYOPT", "-r./r/x", "r/x.rb", "x.rb"),
-            ("RUBYOPT", "-Ilib -rboot", "lib/boot.rb lib/rubygems.rb", "lib/other.rb"),
-            ("RUBYLIB", "lib", "lib/rubygems.rb", "lib/app.rb rubygems.rb"),
-            ("PYTHONHOME", "py", "py/lib/python3/os.py", "os.py"),
-            ("CARGO_HOME", "ch", "ch/config.toml", "config.toml"),
-            ("GIT_TEMPLATE_DIR", "tpl", "tpl/hooks/post-checkout", "post-checkout"),
-            ("LUA_INIT", "@d9/i.lua", "d9/i.lua", "i.lua"),
-            ("MAKEFILES", "more.mk", "more.mk", "Makefile"),
-            ("NODE_ENV", "test", "", "test/a.js"),
-            ("AWS_PROFILE", "dev", "", "dev/a.sh"),
-            ("NODE_OPTIONS", "--require ./hook.js", "hook.js", "other.js"),
-        ] {
-            let mut places = RelativePlaces::default();
-            places.add(name, value);
-            for path in loaded.split_whitespace() {
-                assert!(places.contains(path), "{name}={value}: {path}");
-            }
-            for path in others.split_whitespace() {
-                assert!(!places.contains(path), "{name}={value}: {path}");
-            }
-        }
-    }
-}
+mod tests;

@@ -279,9 +279,87 @@ fn commands_in_settings_are_read_like_hooks() {
     assert!(named_in(&top).contains("tools/x.py", FILE));
     let (_directory, top) = repository("[filter \"f\"]\n\tclean = make -s clean\n", &[]);
     assert!(named_in(&top).contains("Makefile", FILE));
+}
+
+#[test]
+fn commands_of_settings_aliases_hooks_and_variables_run_the_same_scripts() {
+    for (command, file) in [
+        ("cd tools && ./x.sh", "tools/x.sh"),
+        ("node tools/x", "tools/x.js"),
+        ("node tools/x", "tools/x/index.js"),
+        ("node --no-warnings tools/y", "tools/y.mjs"),
+        ("ruby tools/x", "tools/x.rb"),
+        ("deno run tools/x", "tools/x.ts"),
+        ("python3 tools", "tools/__main__.py"),
+        ("perl -I lib x.pl", "lib/strict.pm"),
+        ("perl -Ilib -e 1", "lib/List/Util.pm"),
+        ("PERL5LIB=lib git-x", "lib/Git.pm"),
+        ("PYTHONPATH=$PWD/lib x", "lib/json/__init__.py"),
+        ("LD_LIBRARY_PATH=\"$ROOT/lib\" x", "lib/libz.so.1"),
+        ("ruby -I lib -e 1", "lib/rubygems.rb"),
+    ] {
+        let quoted = command.replace('"', "\\\"");
+        let files = [("tools/x.sh", ""), ("lib/a", "")];
+        let hook = [("tools/x.sh", ""), ("lib/a", ""), (".git/hooks/pre-commit", command)];
+        let variable = vec![("GIT_PAGER".to_owned(), command.to_owned())];
+        for (config, files, variables) in [
+            (format!("[core]\n\tpager = {quoted}\n"), &files[..], Vec::new()),
+            (format!("[diff \"foo\"]\n\ttextconv = {quoted}\n"), &files, Vec::new()),
+            (format!("[alias]\n\tst = !{quoted}\n"), &files, Vec::new()),
+            (format!("[alias]\n\tst = \"!{quoted}\"\n"), &files, Vec::new()),
+            (String::new(), &hook, Vec::new()),
+            (String::new(), &files, variable),
+        ] {
+            let (_directory, top) = repository(&config, files);
+            let users = UsersMachine { variables: variables.clone(), ..UsersMachine::default() };
+            let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+            let place = format!("{command}: {file} by {config}{variables:?}");
+            assert!(named.contains(file, FILE), "{place}");
+            for other in ["src/main.rs", "src/x.js", "docs/x.md"] {
+                assert!(!named.contains(other, FILE), "{place}: {other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_completed_names_lead_to_is_followed() {
+    let files = [("tools/x.js", "require('./y.js'); exec('scripts/z.sh')"), ("scripts/z.sh", "")];
+    let (_directory, top) = repository("[core]\n\tpager = node tools/x\n", &files);
+    for path in ["tools/y.js", "scripts/z.sh"] {
+        assert!(named_in(&top).contains(path, FILE), "{path}");
+    }
+}
+
+#[test]
+fn files_that_runners_in_aliases_read_are_named_with_them() {
+    let config = "[alias]\n\tst = status -sb\n\tci = !make lint && git commit\n\tx = \"!npm run x\"\n";
+    let (_directory, top) = repository(config, &[]);
+    let named = named_in(&top);
     // Only the user's own word starts an alias.
-    let (_directory, top) = repository("[alias]\n\tlint = !make lint\n", &[]);
-    assert!(!named_in(&top).contains("Makefile", FILE));
+    assert!(!named.contains("Makefile", FILE));
+    let found = named.hook_files(["Makefile", "package.json", "justfile"]);
+    let found: Vec<_> = found.iter().map(|file| (file.hook.as_str(), file.path.as_str())).collect();
+    assert_eq!(found, [("alias.ci", "Makefile"), ("alias.x", "package.json")]);
+}
+
+#[test]
+fn a_changed_link_to_what_a_variable_loads_is_held_back() {
+    let (_directory, top) = repository("", &[]);
+    let fixed = top.join("fixed").display().to_string();
+    let variables = [("PYTHONPATH", "src/lib"), ("RUBYLIB", &fixed), ("GOFLAGS", "-toolexec=tools/x.sh")];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let users = UsersMachine { variables, ..UsersMachine::default() };
+    let mut named = NamedPaths::of(&Repository::around(&top), &top, &users);
+    for link in ["src", "src/lib", "src/lib/a", "a/src", "fixed", "tools", "tools/x.sh"] {
+        assert!(named.contains(link, "120000"), "{link}: {named:?}");
+    }
+    for link in ["docs", "lib", "a/fixed"] {
+        assert!(!named.contains(link, "120000"), "{link}: {named:?}");
+    }
+    assert!(!named.contains("other/sitecustomize.py", FILE));
+    named.follow(&TreeLinks::new([("src/lib", "../other")].into_iter()));
+    assert!(named.contains("other/sitecustomize.py", FILE));
 }
 
 #[test]

@@ -1,0 +1,168 @@
+//! The user's own settings of git, read as text: which files they include and which commands they have.
+
+use std::collections::{HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use autonoe_files::{SETTINGS_LIMIT, read_text};
+use autonoe_sandbox::Repository;
+
+use crate::hub::UsersMachine;
+
+/// The most files of settings that are read.
+const MAX_FILES: usize = 128;
+
+/// The settings of git, and the files that they include, in turn.
+pub(crate) fn settings_files(
+    repository: &Repository,
+    home: Option<&Path>,
+    more: &[PathBuf],
+) -> Vec<(PathBuf, String)> {
+    let own = repository.directories.iter();
+    let own = own.flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
+    let of_user =
+        home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+    let mut queue: VecDeque<PathBuf> = own.chain(of_user).chain(more.iter().cloned()).collect();
+    let mut seen = HashSet::new();
+    let mut found = Vec::new();
+    while let Some(file) = queue.pop_front() {
+        if found.len() == MAX_FILES || !seen.insert(file.clone()) {
+            continue;
+        }
+        let Some(text) = read_text(&file, SETTINGS_LIMIT).ok().flatten() else { continue };
+        let home = |path: &PathBuf| match (path.strip_prefix("~").ok(), home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => path.clone(),
+        };
+        queue.extend(included(&file, &text).iter().map(home));
+        found.push((file, text));
+    }
+    found
+}
+
+/// The files that the settings in `file` include; a path is relative to the file that names it.
+pub(crate) fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
+    let pairs = settings.lines().filter_map(|line| line.split_once('='));
+    let paths = pairs.filter(|(key, _)| key.trim().eq_ignore_ascii_case("path"));
+    let paths = paths.map(|(_, value)| PathBuf::from(value.trim().trim_matches('"')));
+    let directory = file.parent().unwrap_or(Path::new("/"));
+    paths.map(|path| if path.starts_with("~") { path } else { directory.join(path) }).collect()
+}
+
+/// The files with what the user ignores in every repository.
+pub(crate) fn ignore_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
+    let usual = users.home.iter().map(|home| home.join(".config/git/ignore"));
+    usual.chain(named_by("excludesfile", repository, users)).collect()
+}
+
+/// The files that a setting names.
+fn named_by(key: &str, repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
+    let home = users.home.as_deref();
+    let mut files = Vec::new();
+    for (_, text) in settings_files(repository, home, &users.git_settings) {
+        let pairs = text.lines().filter_map(|line| line.split_once('='));
+        let named = pairs.filter(|(name, _)| last_word(name).eq_ignore_ascii_case(key));
+        files.extend(named.map(|(_, value)| {
+            let value = Path::new(value.trim().trim_matches('"'));
+            match (value.strip_prefix("~"), home) {
+                (Ok(below), Some(home)) => home.join(below),
+                _ => value.to_owned(),
+            }
+        }));
+    }
+    files
+}
+
+/// A key may stand behind the name of its section.
+fn last_word(text: &str) -> &str {
+    text.trim().rsplit([' ', ']']).next().unwrap_or_default()
+}
+
+/// The directories with hooks that settings name. Those of Husky run the ones in the directory above.
+pub(crate) fn hook_directories(settings: &str, top: &Path, home: Option<&Path>) -> Vec<PathBuf> {
+    let mut directories = Vec::new();
+    for line in settings.lines() {
+        let Some((key, value)) = line.split_once('=') else { continue };
+        if !key.trim().eq_ignore_ascii_case("hookspath") {
+            continue;
+        }
+        let value = value.trim().trim_matches('"');
+        let directory = match (value.strip_prefix("~/"), home) {
+            (Some(below), Some(home)) => home.join(below),
+            _ => top.join(value),
+        };
+        let Ok(directory) = directory.canonicalize() else { continue };
+        let is_of_husky = directory.file_name().is_some_and(|name| name == "_");
+        directories.extend(directory.parent().filter(|_| is_of_husky).map(Path::to_owned));
+        directories.push(directory);
+    }
+    directories
+}
+
+/// The commands in git's settings, as git reads them.
+#[derive(Debug, Default)]
+pub(crate) struct SettingsCommands {
+    /// All values but those of aliases, which only the user's own words start.
+    pub(crate) values: String,
+    /// The names of aliases, and the commands that a shell runs for them.
+    pub(crate) aliases: Vec<(String, String)>,
+}
+
+impl SettingsCommands {
+    pub(crate) fn of(text: &str) -> Self {
+        let mut found = Self::default();
+        let mut section = String::new();
+        for line in text.replace("\\\n", " ").lines().map(str::trim) {
+            if line.starts_with('[') {
+                section = line.to_ascii_lowercase();
+            }
+            let Some((key, value)) = line.split_once('=') else { continue };
+            let value = value.replace("\\\"", "\u{1}").replace('"', "").replace('\u{1}', "\"");
+            let value = value.replace("\\t", " ").replace("\\n", "\n").replace("\\\\", "\\");
+            match (section.starts_with("[alias"), value.trim().strip_prefix('!')) {
+                (true, Some(command)) => {
+                    let name = key.rsplit(']').next().unwrap_or(key).trim();
+                    found.aliases.push((name.to_owned(), command.to_owned()));
+                }
+                (true, None) => {}
+                (false, _) => found.values.extend([&value, "\n"]),
+            }
+        }
+        found
+    }
+}
+
+/// Whether git, or a shell that shows its prompt, runs what the variable says.
+pub(crate) fn names_commands_of_git(name: &str) -> bool {
+    const NAMES: [&str; 14] = [
+        "EDITOR",
+        "GIT_ASKPASS",
+        "GIT_CONFIG_PARAMETERS",
+        "GIT_EDITOR",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_PAGER",
+        "GIT_PROXY_COMMAND",
+        "GIT_SEQUENCE_EDITOR",
+        "GIT_SSH",
+        "GIT_SSH_COMMAND",
+        "PAGER",
+        "PROMPT_COMMAND",
+        "SSH_ASKPASS",
+        "VISUAL",
+    ];
+    NAMES.contains(&name) || name.starts_with("GIT_CONFIG_VALUE_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SettingsCommands;
+
+    #[test]
+    fn commands_of_aliases_are_told_from_other_values() {
+        let text = "[core]\n\tpager = less\n[alias]\n\tst = status -sb\n\tci = \"!make \\\"x\\\" && \\\n git commit\"\n\
+                    [alias] x = !npm run x\n[alias \"y\"]\n\tcommand = !sh y\n";
+        let found = SettingsCommands::of(text);
+        assert_eq!(found.values.trim(), "less");
+        let aliases = [("ci", "make \"x\" &&   git commit"), ("x", "npm run x"), ("command", "sh y")];
+        assert_eq!(found.aliases, aliases.map(|(name, command)| (name.to_owned(), command.to_owned())));
+    }
+}
