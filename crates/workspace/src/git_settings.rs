@@ -1,4 +1,4 @@
-//! The user's own settings of git, read as text: which files they include and which commands they have.
+//! The user's own settings of git, read as text: which files they include, which commands they have, and what they say about attributes.
 
 use std::collections::{HashSet, VecDeque};
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_sandbox::Repository;
 
+use crate::hook_text::words;
 use crate::hub::UsersMachine;
 
 /// The most files of settings that are read.
@@ -54,6 +55,17 @@ pub(crate) fn ignore_files(repository: &Repository, users: &UsersMachine) -> Vec
     usual.chain(named_by("excludesfile", repository, users)).collect()
 }
 
+/// The files with attributes beside those of the project.
+pub(crate) fn attribute_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
+    let own = repository.directories.iter().map(|git| git.join("info/attributes"));
+    let usual = users.home.iter().map(|home| home.join(".config/git/attributes"));
+    let moved = users.git_settings.iter().filter(|file| file.ends_with("git/config"));
+    let moved = moved.map(|file| file.with_file_name("attributes"));
+    let of_machine = [PathBuf::from("/etc/gitattributes")];
+    let others = usual.chain(moved).chain(of_machine);
+    own.chain(others).chain(named_by("attributesfile", repository, users)).collect()
+}
+
 /// The files that a setting names.
 fn named_by(key: &str, repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
     let home = users.home.as_deref();
@@ -75,6 +87,25 @@ fn named_by(key: &str, repository: &Repository, users: &UsersMachine) -> Vec<Pat
 /// A key may stand behind the name of its section.
 fn last_word(text: &str) -> &str {
     text.trim().rsplit([' ', ']']).next().unwrap_or_default()
+}
+
+/// The drivers of attributes that the user has configured, such as `diff.markdown`.
+pub(crate) fn configured_drivers(repository: &Repository, users: &UsersMachine) -> HashSet<String> {
+    let mut found = HashSet::new();
+    for (_, text) in settings_files(repository, users.home.as_deref(), &users.git_settings) {
+        found.extend(text.lines().filter_map(|line| driver_of_section(line.trim())));
+    }
+    let of_variables = users.variables.iter().filter(|(name, _)| name.starts_with("GIT_CONFIG_"));
+    let keys = of_variables.flat_map(|(_, value)| words(value)).filter_map(|word| word.rsplit_once('.'));
+    found.extend(keys.map(|(driver, _)| driver.to_owned()));
+    found
+}
+
+/// `diff.markdown` for the section `[diff "markdown"]`.
+fn driver_of_section(line: &str) -> Option<String> {
+    let (section, _) = line.strip_prefix('[')?.split_once(']')?;
+    let (kind, name) = section.split_once([' ', '\t', '.'])?;
+    Some(format!("{}.{}", kind.to_ascii_lowercase(), name.trim().trim_matches('"')))
 }
 
 /// The directories with hooks that settings name. Those of Husky run the ones in the directory above.
@@ -154,7 +185,7 @@ pub(crate) fn names_commands_of_git(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::SettingsCommands;
+    use super::{SettingsCommands, driver_of_section};
 
     #[test]
     fn commands_of_aliases_are_told_from_other_values() {
@@ -164,5 +195,18 @@ mod tests {
         assert_eq!(found.values.trim(), "less");
         let aliases = [("ci", "make \"x\" &&   git commit"), ("x", "npm run x"), ("command", "sh y")];
         assert_eq!(found.aliases, aliases.map(|(name, command)| (name.to_owned(), command.to_owned())));
+    }
+
+    #[test]
+    fn sections_name_drivers() {
+        for (line, driver) in [
+            ("[diff \"markdown\"]", Some("diff.markdown")),
+            ("[Diff\t\"Own\"] textconv = x", Some("diff.Own")),
+            ("[merge.union]", Some("merge.union")),
+            ("[diff]", None),
+            ("textconv = x", None),
+        ] {
+            assert_eq!(driver_of_section(line).as_deref(), driver, "{line}");
+        }
     }
 }

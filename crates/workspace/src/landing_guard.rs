@@ -9,15 +9,16 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_core::fault::Fault;
 
 use crate::changed_file::ChangedFile;
-use crate::git_settings::ignore_files;
+use crate::git_settings::{attribute_files, configured_drivers, ignore_files};
 use crate::hub::ListProtected;
 use crate::ignore_change::ignores_less;
 use crate::landing::{LandingAttempt, LandingConsent};
 use crate::landing_error::{LandingError, LandingRefusal};
 use crate::named_paths::{NamedPaths, is_in};
 use crate::project_files::{NOTE, SPEC};
-use crate::self_acting::{acts_by_itself, driver_lines};
+use crate::self_acting::acts_by_itself;
 use crate::tree_links::TreeLinks;
+use crate::users_attributes::UsersAttributes;
 
 /// Lists the files that any of the new commits touches.
 const TOUCHED: &str = r#"export GIT_DIR="$2"
@@ -149,13 +150,12 @@ impl LandingAttempt<'_> {
         let (old, new) =
             (self.run(OLD_CONTENT, &[path]).await?.stdout, self.run(CONTENT, &[path]).await?.stdout);
         let mut macros = self.run(OLD_CONTENT, &[".gitattributes"]).await?.stdout;
-        let own = self.hub.repository().directories.into_iter().map(|git| git.join("info/attributes"));
-        let of_user = self.hub.home().map(|home| home.join(".config/git/attributes"));
-        for file in own.chain(of_user) {
+        for file in attribute_files(&self.hub.repository(), &self.hub.users) {
             macros.push('\n');
             macros.push_str(&read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default());
         }
-        Ok(driver_lines(&old, &macros) != driver_lines(&new, &macros))
+        let configured = configured_drivers(&self.hub.repository(), &self.hub.users);
+        Ok(UsersAttributes::new(&macros, configured).are_changed(&old, &new))
     }
 
     /// Whether a change of a `.gitignore` takes something out of what was ignored: the user's secrets in ignored files would count as files

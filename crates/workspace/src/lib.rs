@@ -48,6 +48,7 @@ mod tree_state;
 mod unfinished_landing;
 mod unlanded;
 mod user_files;
+mod users_attributes;
 mod worker_site;
 mod workspace;
 mod workspace_head;

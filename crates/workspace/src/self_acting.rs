@@ -168,7 +168,7 @@ const SETTINGS: [&str; 5] = [".toml", ".yml", ".yaml", ".json", ".jsonc"];
 
 const ENDS: [&str; 2] = [".code-workspace", ".sublime-project"];
 
-/// Whether a path names such a file. `.gitattributes` is one only if it names filters, which its content decides.
+/// Whether a path names such a file. Of `.gitattributes`, the content decides.
 pub fn acts_by_itself(path: &str) -> bool {
     // Case does not matter on many disks.
     let path = path.to_ascii_lowercase();
@@ -184,31 +184,9 @@ pub fn acts_by_itself(path: &str) -> bool {
         || parts.any(|directory| DIRECTORIES.contains(&directory))
 }
 
-/// The lines of a `.gitattributes` that decide which programs, which the user has configured, git runs. `macros` has the user's other
-/// attributes, which may give such lines names.
-pub(crate) fn driver_lines(attributes: &str, macros: &str) -> Vec<String> {
-    let names: Vec<&str> = macros
-        .lines()
-        .filter(|line| names_a_driver(line, &[]))
-        .filter_map(|line| line.trim_start().strip_prefix("[attr]")?.split_whitespace().next())
-        .collect();
-    let lines = attributes.lines().filter(|line| names_a_driver(line, &names));
-    lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
-}
-
-fn names_a_driver(line: &str, macros: &[&str]) -> bool {
-    let mut words = line.split_whitespace().skip(1).map(|word| word.trim_start_matches(['-', '!']));
-    let has_driver = |word: &str| {
-        word == "filter"
-            || ["filter=", "diff=", "merge="].iter().any(|name| word.starts_with(name))
-            || macros.contains(&word)
-    };
-    !line.trim_start().starts_with('#') && words.any(has_driver)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{acts_by_itself, driver_lines};
+    use super::acts_by_itself;
 
     #[test]
     fn files_are_recognised_anywhere_and_in_any_case() {
@@ -239,14 +217,5 @@ mod tests {
         ] {
             assert!(!acts_by_itself(path), "{path}");
         }
-    }
-
-    #[test]
-    fn only_drivers_count_among_attributes() {
-        let count = |attributes: &str| driver_lines(attributes, "[attr]crypt filter=crypt\n").len();
-        assert_eq!(count("*.bin filter=lfs diff=lfs\n"), 1);
-        assert_eq!(count("* text\n*.x merge=ours\n*.key -filter\n*.pem !filter"), 3);
-        assert_eq!(count("*.txt crypt\n"), 1, "by a name that the user gave");
-        assert_eq!(count("* text=auto eol=lf -diff\n# *.x filter=evil\nfilter=x text\n"), 0);
     }
 }

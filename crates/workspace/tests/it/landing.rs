@@ -593,6 +593,21 @@ async fn what_git_or_a_tool_would_run_by_a_detour_is_held_back() {
 }
 
 #[tokio::test]
+async fn attributes_that_run_no_program_of_the_users_land() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    let attributes = "* text=auto\n*.png binary\n*.md diff=markdown\n*.sh diff=bash eol=lf\n";
+    fixture.work(&workspace, &[(".gitattributes", attributes)]);
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+
+    fixture.git(&["config", "diff.ruby.textconv", "own"]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[(".gitattributes", &format!("{attributes}*.rb diff=ruby\n"))]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec![".gitattributes".to_owned()]));
+}
+
+#[tokio::test]
 async fn a_gitignore_that_ignores_more_lands() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
