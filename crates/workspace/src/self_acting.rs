@@ -2,7 +2,7 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 65] = [
+const DIRECTORIES: [&str; 66] = [
     ".flox",
     ".joyride",
     ".lefthook-local",
@@ -50,6 +50,7 @@ const DIRECTORIES: [&str; 65] = [
     ".pijul",
     ".qwen",
     ".roo",
+    ".ropeproject",
     ".shadowenv.d",
     ".sl",
     ".svn",
@@ -162,7 +163,7 @@ const FILES: [&str; 86] = [
 ];
 
 /// Beginnings of the names of such files, and of those that are settings.
-const BEGINNINGS: [&str; 2] = [".huskyrc", ".envrc."];
+const BEGINNINGS: [&str; 4] = [".huskyrc", ".envrc.", ".simple-git-hooks.", "simple-git-hooks."];
 const BEGINNINGS_OF_SETTINGS: [&str; 4] = ["lefthook", ".lefthook", "mise.", ".mise."];
 const SETTINGS: [&str; 5] = [".toml", ".yml", ".yaml", ".json", ".jsonc"];
 
@@ -203,6 +204,9 @@ mod tests {
             ".github/hooks/a.json",
             "Team.code-workspace",
             "sub/.hg/hgrc",
+            ".ropeproject/config.py",
+            ".simple-git-hooks.json",
+            "simple-git-hooks.cjs",
         ] {
             assert!(acts_by_itself(path), "{path}");
         }
@@ -214,6 +218,9 @@ mod tests {
             "claude",
             ".gitignore",
             "src/mise.rs",
+            "src/simple-git-hooks/a.js",
+            "eslint.config.js",
+            ".pnpmfile.cjs",
         ] {
             assert!(!acts_by_itself(path), "{path}");
         }
