@@ -19,6 +19,27 @@ const MORE_OF_PYTHON: &[&str] = &[
     "coverage", "pip", "pkg_resources", "setuptools", "sitecustomize", "usercustomize",
 ];
 
+/// Modules that every Python loads when it starts.
+const START_OF_PYTHON: &[&str] = &[
+    "_collections_abc",
+    "_distutils_hack",
+    "_sitebuiltins",
+    "_virtualenv",
+    "abc",
+    "apport_python_hook",
+    "codecs",
+    "encodings",
+    "genericpath",
+    "io",
+    "os",
+    "posixpath",
+    "site",
+    "sitecustomize",
+    "stat",
+    "usercustomize",
+    "zipimport",
+];
+
 /// Beginnings of modules whose names go on with a version or a platform.
 const BEGINNINGS_OF_PYTHON: &[&str] = &["_sysconfigdata", "__editable__"];
 
@@ -89,13 +110,21 @@ pub(crate) fn is_loaded_by_python(path: &str) -> bool {
             || MORE_OF_PYTHON.contains(&name)
             || BEGINNINGS_OF_PYTHON.iter().any(|beginning| name.starts_with(beginning))
     };
-    // A compiled one has the version in its name too.
+    python_module(path).is_some_and(is_module)
+}
+
+/// As [`is_loaded_by_python`], whatever a program imports.
+pub(crate) fn starts_python(path: &str) -> bool {
+    python_module(path).is_some_and(|module| START_OF_PYTHON.contains(&module))
+}
+
+/// The module or package that a file belongs to. A compiled one has the version in its name too.
+fn python_module(path: &str) -> Option<&str> {
     let module = match path.split_once('/') {
-        None => path.split('.').next().unwrap_or_default(),
-        Some((package, file)) if !file.contains('/') => package,
-        Some(_) => return false,
+        None => path.split('.').next(),
+        Some((package, file)) => Some(package).filter(|_| !file.contains('/')),
     };
-    PYTHON_ENDS.iter().any(|end| path.ends_with(end)) && is_module(module)
+    module.filter(|_| PYTHON_ENDS.iter().any(|end| path.ends_with(end)))
 }
 
 /// As [`is_loaded_by_python`]. Below a directory there may be those for versions and platforms.

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::hook_text::{perl_directories, perl_modules, plain, words};
 use crate::loaded_modules::{
     is_loaded_as_directory, is_loaded_by_lua, is_loaded_by_perl, is_loaded_by_python, is_loaded_by_ruby,
+    starts_python,
 };
 use crate::tree_links::TreeLinks;
 
@@ -242,6 +243,10 @@ impl RelativePlaces {
         self.0.iter().any(|(loaded, place)| {
             let is_loaded = |below: &str| match mode == LINK {
                 true => !place.path.is_empty() || loaded.includes_link(below),
+                // Wherever the user may be, a program of the project may have modules with such names.
+                false if *loaded == Loaded::PythonModules && place.path.is_empty() && below != path => {
+                    starts_python(below)
+                }
                 false => loaded.includes(below),
             };
             place.below(path).any(is_loaded) || mode == LINK && place.parts_after(path).is_some()

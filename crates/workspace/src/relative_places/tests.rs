@@ -20,8 +20,8 @@ fn what_is_loaded_from_relative_places_is_known() {
         (
             "PYTHONPATH",
             ".",
-            "sitecustomize.py a/usercustomize.py sitecustomize/__init__.py encodings/utf_8.py a/json.py",
-            "main.py website/a.py videos/b.py site.css io.md json/data.csv",
+            "sitecustomize.py a/usercustomize.py sitecustomize/__init__.py encodings/utf_8.py json.py a/os.py",
+            "a/json.py app/types.py main.py website/a.py videos/b.py site.css io.md json/data.csv",
         ),
         ("PYTHONPATH", "/opt/y:", "sitecustomize.py", "customize.py"),
         (
