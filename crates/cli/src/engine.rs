@@ -39,6 +39,7 @@ use autonoe_core::span::{SpanContext, TraceId};
 use autonoe_core::steering::Steering;
 use autonoe_deliverables::DeliverableService;
 use autonoe_harness::failed_checks::FailedChecks;
+use autonoe_harness::harness_record::HarnessRecord;
 use autonoe_harness::recovering_plan::{BranchSite, RecoveringPlan, RecoverySetup};
 use autonoe_harness::repetition::RepetitionDetector;
 use autonoe_policy::{HookGate, gates_for};
@@ -62,7 +63,6 @@ pub use self::next_steps::{DeliverableCost, cost_by_deliverable, why_blocked};
 use self::notifier::RunNotifier;
 pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
-use self::roadmap_job::OpenHarness;
 pub use self::roadmap_job::{RoadmapJob, name_in_project};
 use self::run_workers::{BuiltBackend, RunWorkers, built_backend, serve_calls};
 use self::status_setup::StatusSetup;
@@ -239,7 +239,7 @@ impl Screen {
         let failed_checks = Arc::new(FailedChecks::default());
         let other_sinks = telemetry.as_ref().map(Telemetry::sink).into_iter().chain(notifications);
         let other_sinks = other_sinks.chain([Arc::clone(&failed_checks) as Arc<dyn Sink>]);
-        let other_sinks = other_sinks.chain(harness.iter().flat_map(OpenHarness::sinks));
+        let other_sinks = other_sinks.chain(harness.iter().map(|harness| Arc::clone(harness) as _));
         let announcer = Arc::new(Announcer {
             sinks: self.sinks(&project, begun.run, other_sinks, &builders),
             command,
@@ -531,7 +531,7 @@ impl Screen {
         &self,
         project: &Project,
         steering: &Steering,
-        harness: Option<OpenHarness>,
+        harness: Option<Arc<HarnessRecord>>,
     ) -> ControlWatch {
         let console = Arc::clone(&self.console);
         let warn = move |why: &str| console.line(MessageLevel::Warning, &format!("Warning: {why}"));

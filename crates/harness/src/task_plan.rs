@@ -159,15 +159,10 @@ impl TaskPlan {
 
     /// Looks at the file: the user may have edited it.
     async fn read_file(&mut self) -> Result<(), Fault> {
-        let name = self.setup.file.name().display().to_string();
         match self.setup.file.change() {
             RoadmapChange::None => Ok(()),
             RoadmapChange::Unusable(why) => {
                 self.warn(format!("{why} The run continues with the roadmap as it was.")).await
-            }
-            RoadmapChange::Landed => {
-                let why = "was changed by commits of the agents";
-                self.warn(format!("{name} {why}; the run continues with the roadmap as it was.")).await
             }
             RoadmapChange::Edited(new) => {
                 let edit = compare(&self.roadmap, &new, &self.begun());
@@ -284,6 +279,8 @@ impl TaskPlan {
     /// The task that is next, or how the run ends. Before it ends, what is completed is checked once more.
     async fn choose(&mut self) -> Result<Choice, Fault> {
         loop {
+            // Also before the run ends: the edit may have come during the last session.
+            self.read_file().await?;
             self.reconcile().await?;
             let outcome = match self.schedule().next() {
                 Next::Run(id) => return Ok(Choice::Run(id)),

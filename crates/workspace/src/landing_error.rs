@@ -21,6 +21,8 @@ pub enum LandingRefusal {
     SelfActing(Vec<String>),
     /// Files by which checks judge have changed.
     Protected(Vec<String>),
+    /// The file that only the user and the run edit has changed.
+    UsersOwn(String),
     /// Another reason, and files that act by themselves, of which a user who merges by hand should know.
     AndSelfActing { why: Box<Self>, files: Vec<String> },
     /// Repositories within the repository, of which only the name is committed.
@@ -75,6 +77,7 @@ impl fmt::Display for LandingRefusal {
             Self::Protected(files) => {
                 write!(f, "they change files that your checks judge by: {}", listed(files))
             }
+            Self::UsersOwn(file) => write!(f, "they change {file}, which agents must not edit"),
             Self::Gitlinks(paths) => {
                 write!(
                     f,
@@ -108,6 +111,7 @@ impl LandingRefusal {
         match self {
             Self::SelfActing(_) => accept("--accept-self-acting"),
             Self::Protected(_) => accept("--accept-protected"),
+            Self::UsersOwn(_) => format!("`autonoe diff` shows them, {land} lands them"),
             Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
             Self::Detached | Self::Switched { .. } => {

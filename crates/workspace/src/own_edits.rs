@@ -107,6 +107,31 @@ impl Hub {
         Ok(is_ours.then_some(commit))
     }
 
+    /// Whether commits on top of `landed` change the file in another way than the user and the run have.
+    pub(crate) async fn agents_changed(
+        &self,
+        workspace: &Workspace,
+        landed: Option<&str>,
+        commit: &str,
+        file: &OwnEditedFile,
+    ) -> Result<bool, Fault> {
+        let name = file.0.name();
+        let path = workspace.part().join(name);
+        let Some(path) = path.to_str() else { return Ok(false) };
+        let before = match landed {
+            Some(landed) => self.file_in(landed, path).await?,
+            None => None,
+        };
+        let after = self.file_in(commit, path).await?;
+        if before == after {
+            return Ok(false);
+        }
+        let Some(after) = after else { return Ok(true) };
+        let of_user = read_bytes_beneath(self.root(), name, MAX_FILE).and_then(to_text).ok();
+        let is_same = |text: &String| *text == after || file.0.describe(text, &after).is_some();
+        Ok(!before.iter().chain(&of_user).any(is_same))
+    }
+
     async fn commit_file(
         &self,
         workspace: &Workspace,

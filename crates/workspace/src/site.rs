@@ -483,7 +483,11 @@ impl WorkspaceSite {
         {
             self.from.commit = Some(included);
         }
-        match self.try_landing(&commit, consent).await? {
+        let landing = match self.refuse_users_own(&commit, consent).await? {
+            Some(refused) => refused,
+            None => self.try_landing(&commit, consent).await?,
+        };
+        match landing {
             Landing::Landed { branch, ci_files, hook_files } => {
                 if self.options.target == LandingTarget::CheckedOut {
                     self.from.commit = Some(commit.clone());
@@ -505,6 +509,24 @@ impl WorkspaceSite {
                 Ok(Some(SiteEvent::Apart { branch, commit, why }))
             }
         }
+    }
+
+    /// Leaves commits apart in which agents have changed the file that only the user and the run edit.
+    async fn refuse_users_own(
+        &self,
+        commit: &str,
+        consent: LandingConsent,
+    ) -> Result<Option<Landing>, Fault> {
+        let Some(file) = self.options.own_edits.as_ref().filter(|_| !consent.protected) else {
+            return Ok(None);
+        };
+        let landed = self.from.commit.as_deref();
+        if !self.hub.agents_changed(&self.workspace, landed, commit, file).await? {
+            return Ok(None);
+        }
+        let why = LandingRefusal::UsersOwn(file.0.name().display().to_string());
+        let (branch, why) = self.hub.leave_apart(&self.workspace, commit, &self.from, why).await?;
+        Ok(Some(Landing::Apart { branch, why }))
     }
 
     async fn try_landing(&self, commit: &str, consent: LandingConsent) -> Result<Landing, Fault> {

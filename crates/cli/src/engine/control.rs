@@ -4,17 +4,18 @@
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::halt::Halt;
 use autonoe_core::steering::{Steering, UserMessage};
 use autonoe_harness::control::{HarnessStop, Instruction};
+use autonoe_harness::harness_record::HarnessRecord;
 use autonoe_store::{ControlDirectory, ControlRequests, Project, StopRequest};
 use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
-use super::roadmap_job::OpenHarness;
 use crate::stop::{RunStopCause, StopSignal};
 
 /// How soon a request is noticed.
@@ -36,18 +37,18 @@ impl Drop for ControlWatch {
 const OF_HARNESS: &str = "harness:";
 
 /// The steering of a run. A message is removed from the inbox when a session has read it.
-pub fn steering(project: &Project, harness: Option<&OpenHarness>) -> Steering {
+pub fn steering(project: &Project, harness: Option<&Arc<HarnessRecord>>) -> Steering {
     let (control, harness) = (ControlDirectory::of(project), harness.cloned());
     let steering = Steering::default();
     if let Some(harness) = &harness {
         let paused = steering.clone();
-        harness.record.pause_with(move || paused.set_paused(true));
+        harness.pause_with(move || paused.set_paused(true));
     }
     steering.settling(move |message| {
         // Ignored: the next session gets the message once more.
         match (message.id.strip_prefix(OF_HARNESS), &harness) {
             (Some(name), Some(harness)) => {
-                let _ = harness.record.harness().settle(name, Timestamp::now());
+                let _ = harness.harness().settle(name, Timestamp::now());
             }
             (Some(_) | None, _) => {
                 let _ = control.remove_message(&message.id);
@@ -57,8 +58,8 @@ pub fn steering(project: &Project, harness: Option<&OpenHarness>) -> Steering {
 }
 
 /// What somebody asks of a harness at the moment, in the terms of a run.
-fn requests_of(harness: &OpenHarness) -> ControlRequests {
-    let directory = harness.record.harness();
+fn requests_of(record: &Arc<HarnessRecord>) -> ControlRequests {
+    let directory = record.harness();
     let requests = match directory.requests() {
         Ok(requests) => requests,
         Err(error) => {
@@ -67,9 +68,9 @@ fn requests_of(harness: &OpenHarness) -> ControlRequests {
             return ControlRequests { messages: Vec::new(), is_paused, stop: None, ignored };
         }
     };
-    harness.record.set_paused(requests.is_paused);
+    record.set_paused(requests.is_paused);
     if requests.wants_status {
-        harness.record.show_status();
+        record.show_status();
     }
     let message = |instruction: Instruction| UserMessage {
         id: format!("{OF_HARNESS}{}", instruction.name),
@@ -90,7 +91,7 @@ impl ControlWatch {
     /// `halt` is raised when the project is gone; `warn` shows a sentence to the user.
     pub fn start(
         project: &Project,
-        harness: Option<OpenHarness>,
+        harness: Option<Arc<HarnessRecord>>,
         steering: Steering,
         stop: StopSignal,
         halt: Halt,

@@ -18,6 +18,7 @@ use autonoe_core::plans::{DeliverablePlan, SyncPlan, Workers, run_ended};
 use autonoe_core::sink::Sinks;
 use autonoe_core::span::SpanContext;
 use autonoe_harness::failed_checks::FailedChecks;
+use autonoe_harness::harness_record::HarnessRecord;
 use autonoe_harness::task_plan::{TaskPlan, TaskPlanSetup};
 use autonoe_sandbox::RoomConfig;
 use autonoe_store::journal::ResumePolicy;
@@ -28,7 +29,7 @@ use autonoe_verify::{
 };
 use autonoe_workflow::{AgentResult, CreatedAgent, HostEffects, StartOptions, StartedAgent};
 
-use super::roadmap_job::{OpenHarness, PreparedRoadmap, RoadmapJob};
+use super::roadmap_job::{PreparedRoadmap, RoadmapJob};
 use super::task_store::RoadmapTasks;
 use crate::backend_name::BackendWithModel;
 use crate::spec_template::refuse_template;
@@ -312,7 +313,7 @@ pub struct PlanContext<'a> {
     pub span: SpanContext,
     pub failed_checks: Arc<FailedChecks>,
     /// Of `autonoe harness run`.
-    pub harness: Option<OpenHarness>,
+    pub harness: Option<Arc<HarnessRecord>>,
 }
 
 pub enum JobPlan {
@@ -434,7 +435,7 @@ impl PlanContext<'_> {
             roadmap: self.work_root.join(job.file.name()),
             on_event: self.listener(),
         };
-        harness.record.announce_to(self.listener());
+        harness.announce_to(self.listener());
         let setup = TaskPlanSetup {
             file: Arc::clone(&job.file),
             store: Arc::new(store),
@@ -442,7 +443,7 @@ impl PlanContext<'_> {
             instructions: Arc::new(instructions),
             memory: Arc::clone(&self.journal) as _,
             failed_checks: Arc::clone(&self.failed_checks),
-            record: Arc::clone(&harness.record),
+            record: Arc::clone(harness),
             growth: job.growth,
             has_time_limit: job.has_time_limit,
             on_event: self.listener(),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use autonoe_core::check::Check;
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::sink::Sink;
 use autonoe_deliverables::SharedTools;
 use autonoe_harness::alerts::OnCritical;
 use autonoe_harness::control::HarnessDirectory;
@@ -90,7 +89,7 @@ impl RoadmapJob {
         &self,
         project: &Project,
         now: Timestamp,
-    ) -> Result<(OpenHarness, Vec<String>), Fault> {
+    ) -> Result<(Arc<HarnessRecord>, Vec<String>), Fault> {
         let directory = HarnessDirectory::create(project.root(), &self.id).map_err(|error| {
             Fault::permanent(FaultLayer::Config, "harness_files", error.to_string())
                 .hint("Choose another name with --id.")
@@ -100,20 +99,7 @@ impl RoadmapJob {
             let name = self.file.name().display();
             said.push(format!("`## Growth Mode` of {name} is not used without --growth."));
         }
-        Ok((OpenHarness { record: Arc::new(record), file: Arc::clone(&self.file) }, said))
-    }
-}
-
-/// The files of a harness while it runs.
-#[derive(Clone)]
-pub struct OpenHarness {
-    pub record: Arc<HarnessRecord>,
-    pub file: Arc<RoadmapFile>,
-}
-
-impl OpenHarness {
-    pub fn sinks(&self) -> [Arc<dyn Sink>; 2] {
-        [Arc::clone(&self.record) as _, Arc::clone(&self.file) as _]
+        Ok((Arc::new(record), said))
     }
 }
 

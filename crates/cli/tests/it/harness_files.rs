@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::codex::{codex, with_own_tool_names};
 use super::harness::{project, tasks};
-use super::support::{RunOutput, always, assert_script_followed, builds, model, until};
+use super::support::{RunOutput, always, assert_script_followed, builds, builds_with, model, until};
 use super::webhook_receiver::{Answer, WebhookReceiver};
 
 const REVIEW: &str = r#"
@@ -156,6 +156,63 @@ fn a_roadmap_that_an_agent_commits_is_not_obeyed() {
     assert_eq!(project.read("ROADMAP.md"), roadmap.replace("[ ]", "[x]"), "the user's file is not replaced");
     let landing = run.of_type("landing").last().expect("a landing");
     assert!(landing["why"].as_str().is_some_and(|why| why.contains("ROADMAP.md")), "{landing}");
+    assert_script_followed(&model);
+}
+
+/// A reviewer decides after the commits are there, so no box is in their way when they land.
+#[test]
+fn a_roadmap_that_an_agent_commits_does_not_land() {
+    let roadmap = "## Tasks\n- [ ] **one**: First\n  - success: it reads well\n";
+    let project = project(roadmap).in_workspace();
+    let forged = "git update-index --cacheinfo 100644,$(printf '## Tasks\\\\n- [ ] **evil**: x\\\\n' | git hash-object -w --stdin),ROADMAP.md && git update-index --skip-worktree ROADMAP.md && echo done";
+    let script = [builds("one", &[]).replacen("echo done", forged, 1), REVIEW.replace("ID", "one")];
+    let model = model(&script.concat());
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["one", "one"]);
+    assert_eq!(project.read("ROADMAP.md"), roadmap.replace("[ ]", "[x]"), "the user's file is not replaced");
+    let landing = run.of_type("landing").last().expect("a landing");
+    assert_eq!(landing["why"], "they change ROADMAP.md, which agents must not edit");
+    assert_eq!(landing["advice"], "`autonoe diff` shows them, `autonoe land` lands them");
+    assert_script_followed(&model);
+}
+
+/// The file is edited while the first and while the last session work. What lands does not touch it.
+#[test]
+fn edits_of_the_user_are_taken_over_whatever_lands_meanwhile() {
+    let task = |id: &str, words: &str| format!("- [ ] **{id}**: {words}\n  - check: `test -f {id}.txt`\n");
+    let roadmap = format!("## Tasks\n{}{}", task("one", "First"), task("two", "Second"));
+    let project = project(&roadmap).in_workspace();
+    let waits = "touch ready; until [ -e go ]; do sleep 0.05; done; rm ready go; ";
+    let script = [
+        builds_with("one", waits, ""),
+        builds("two", &["## Goal\nSecond, better"]),
+        builds_with("three", waits, ""),
+        builds("four", &[]),
+    ];
+    let model = model(&script.concat());
+    let mut running = project.command(&model, &["harness", "run"]);
+    let running = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let mut edited = roadmap.replace("Second", "Second, better");
+    for new in ["three", "four"] {
+        until("a session waits", || project.workspace().is_some_and(|tree| tree.join("ready").exists()));
+        edited.push_str(&task(new, "More"));
+        project.write("ROADMAP.md", &edited);
+        fs::write(project.agents_path("go"), "").expect("written");
+        until("it continues", || !project.agents_path("go").exists());
+        // The boxes that the run has checked until the next session waits.
+        edited = edited.replace("[ ] **one**", "[x] **one**").replace("[ ] **two**", "[x] **two**");
+    }
+    let run = RunOutput::from(running.wait_with_output().expect("ended"));
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["one", "two", "three", "four"]);
+    assert_eq!(project.read("ROADMAP.md"), edited.replace("[ ]", "[x]"));
+    for said in
+        ["ROADMAP.md was edited: description of two changed; three was added.", "edited: four was added."]
+    {
+        assert!(run.stderr.contains(said), "{}", run.stderr);
+    }
+    assert!(project.root().join("four.txt").exists(), "it has landed");
     assert_script_followed(&model);
 }
 

@@ -4,11 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use autonoe_core::event::{Event, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::own_edits::OwnEdits;
-use autonoe_core::sink::Sink;
-use autonoe_core::span::SpanContext;
 use autonoe_files::{ReadError, WriteFailure, read_bytes_beneath, replace_beneath, to_text};
 
 use crate::roadmap::{
@@ -18,7 +15,7 @@ use crate::roadmap::{
 /// Characters of ids in the first line of a commit's message.
 const MAX_IDS: usize = 44;
 
-/// Also a sink: what changes the file when commits land is not the user's edit.
+/// Whatever differs from what the run last read or wrote is the user's edit: commits of agents that change the file do not land.
 pub struct RoadmapFile {
     project: PathBuf,
     /// Below the project.
@@ -31,7 +28,6 @@ pub struct RoadmapFile {
 #[derive(Default)]
 struct KnownText {
     text: String,
-    has_landed: bool,
     /// Tasks whose boxes this run has checked or unchecked.
     own_boxes: BTreeSet<String>,
     /// Tasks that this run has added, as they were inserted.
@@ -45,8 +41,6 @@ pub(super) enum RoadmapChange {
     Edited(Box<Roadmap>),
     /// As a sentence.
     Unusable(String),
-    /// Commits of the agents have changed it.
-    Landed,
 }
 
 impl RoadmapFile {
@@ -68,9 +62,6 @@ impl RoadmapFile {
 
     pub(super) fn change(&self) -> RoadmapChange {
         let mut known = self.known();
-        if std::mem::take(&mut known.has_landed) {
-            return RoadmapChange::Landed;
-        }
         let name = self.name.display();
         let text = match read(&self.project, &self.name) {
             Ok(text) if text == known.text => return RoadmapChange::None,
@@ -179,20 +170,6 @@ fn inserted(before: &str, after: &str) -> Option<String> {
     let start = (0..=same).rev().find(|start| after.is_char_boundary(*start))?;
     let length = after.len().checked_sub(before.len()).filter(|length| *length > 0)?;
     after.get(start..start + length).map(str::to_owned)
-}
-
-impl Sink for RoadmapFile {
-    fn on(&self, _: &SpanContext, event: &Event) {
-        let Event::Run(RunEvent::Landing { why: None, .. }) = event else {
-            return;
-        };
-        let mut known = self.known();
-        if let Ok(text) = read(&self.project, &self.name)
-            && text != known.text
-        {
-            (known.text, known.has_landed) = (text, true);
-        }
-    }
 }
 
 /// All problems of a roadmap, as one fault.

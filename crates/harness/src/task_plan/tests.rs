@@ -389,6 +389,23 @@ async fn edits_are_taken_over_for_tasks_that_have_not_begun() {
     assert_eq!(warned, 1);
 }
 
+/// The box that the run checks after the session is written into the edited file.
+#[tokio::test]
+async fn an_edit_during_the_last_session_is_taken_over_before_the_run_ends() {
+    let mut fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n");
+    let mut plan = fixture.plan().await;
+    let session = fixture.next(&mut plan).await;
+    fixture.world.set("a", PASSED);
+    fixture.write("## Tasks\n- [ ] **a**: One\n- [ ] **b**: Two\n");
+    let finished = fixture.finished(session, SessionEnd::Completed, 1);
+    let verdict = plan.judge(&finished).await.expect("judged");
+    assert!(matches!(verdict, PlanVerdict::Progressed), "{verdict:?}");
+    let (id, verdict) = fixture.play(&mut plan, PASSED).await;
+    assert!(id == "b" && matches!(verdict, PlanVerdict::Done(RunOutcome::AllPassed)), "{id} {verdict:?}");
+    plan.ended().await.expect("ended");
+    assert_eq!(fixture.roadmap(), "## Tasks\n- [x] **a**: One\n- [x] **b**: Two\n");
+}
+
 #[tokio::test]
 async fn stuck_work_is_given_up_for_the_next_attempt() {
     let mut fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n  - max_retries: 2\n");
