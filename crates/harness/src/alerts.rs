@@ -202,7 +202,7 @@ pub struct AlertManager {
 impl AlertManager {
     /// Reads the alerts of earlier processes.
     pub fn open(harness: Arc<HarnessDirectory>, on_critical: OnCritical) -> Result<Self, HarnessFileError> {
-        let alerts = read_alerts(&harness)?;
+        let alerts = harness.read_alerts()?;
         let raised = alerts.iter().map(|alert| alert.id.clone()).collect();
         let newest = alerts.len().saturating_sub(REMEMBERED);
         Ok(Self { harness, on_critical, raised, alerts: alerts.into_iter().skip(newest).collect() })
@@ -234,6 +234,11 @@ impl AlertManager {
         Ok(Some(alert))
     }
 
+    /// Alerts in the log.
+    pub fn count(&self) -> usize {
+        self.raised.len()
+    }
+
     /// All alerts, or those of a severity; the newest last.
     pub fn alerts(&self, severity: Option<Severity>) -> impl Iterator<Item = &Alert> {
         self.alerts.iter().filter(move |alert| severity.is_none_or(|severity| alert.severity == severity))
@@ -245,10 +250,12 @@ impl AlertManager {
     }
 }
 
-/// The alerts in the log, the newest last. Lines that are not alerts are left out.
-pub(crate) fn read_alerts(harness: &HarnessDirectory) -> Result<Vec<Alert>, HarnessFileError> {
-    let lines = harness.last_lines(ALERTS, MAX_READ)?;
-    Ok(lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
+impl HarnessDirectory {
+    /// The alerts in the log, the newest last. Lines that are not alerts are left out.
+    pub fn read_alerts(&self) -> Result<Vec<Alert>, HarnessFileError> {
+        let lines = self.last_lines(ALERTS, MAX_READ)?;
+        Ok(lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
+    }
 }
 
 /// Whether a session is a milestone.

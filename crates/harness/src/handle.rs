@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::alerts::{Alert, read_alerts};
+use crate::alerts::Alert;
 use crate::control::{HarnessDirectory, HarnessFileError, HarnessStop, LoopStatus, Priority, StatusFile};
 use crate::process::ProcessRef;
 use crate::state_view::{HarnessCounts, StateManager};
@@ -194,7 +194,7 @@ impl HarnessHandle {
 
     /// The alerts in `alerts.log`, the newest last.
     pub fn get_alerts(&self) -> Result<Vec<Alert>, HarnessFileError> {
-        read_alerts(&self.harness)
+        self.harness.read_alerts()
     }
 
     /// Looks at the process and its files. What cannot be read stays as it was.

@@ -74,7 +74,13 @@ impl HarnessRecord {
             let path = harness.state_db();
             said.push(format!("{} was damaged; it is kept as {DAMAGED}, and written anew.", path.display()));
         }
-        let status = StatusFile { cost_usd: Some(0.0), ..StatusFile::default() };
+        let earlier = harness.read_status().ok().flatten().filter(|earlier| !earlier.status.is_over());
+        // What a process that died had counted; the log has all of its alerts.
+        let status = StatusFile {
+            status: LoopStatus::Running,
+            alerts_issued: u32::try_from(alerts.count()).unwrap_or(u32::MAX),
+            ..earlier.unwrap_or_else(|| StatusFile { cost_usd: Some(0.0), ..StatusFile::default() })
+        };
         let written = Written {
             alerts,
             state,
@@ -328,7 +334,10 @@ impl HarnessRecord {
         let mut written = self.written();
         (written.status.status, written.status.error) = (status, error);
         written.status.tasks_verified = u32::try_from(report.plan.tally().verified).unwrap_or(u32::MAX);
-        written.status.cost_usd = report.cost_usd.map(|cost| cost.0);
+        // A run that found nothing left to do has cost nothing; what is on record stays.
+        if report.iterations > 0 {
+            written.status.cost_usd = report.cost_usd.map(|cost| cost.0);
+        }
         self.write_status(&mut written);
     }
 
@@ -384,10 +393,13 @@ impl Sink for HarnessRecord {
                 let message = format!("{to} takes over from {from} ({reason}).");
                 self.alert(Alert::new(AlertType::ModelEscalation, message, iteration, Timestamp::now()));
             }
-            RunEvent::RunStarted { max_sessions, cost_before_usd, .. } => {
+            RunEvent::RunStarted { max_sessions, sessions_before, cost_before_usd, .. } => {
                 let mut written = self.written();
                 (written.max_sessions, written.run) = (*max_sessions, span.run);
-                written.status.cost_usd = Some(cost_before_usd.0);
+                // The journal knows of what a process that died had not written yet.
+                let status = &mut written.status;
+                status.cost_usd = Some(status.cost_usd.unwrap_or_default().max(cost_before_usd.0));
+                status.current_iteration = status.current_iteration.max(*sessions_before);
             }
             RunEvent::Notice { message } => self.log(LogLevel::Info, message),
             RunEvent::Warning { message } => self.log(LogLevel::Warning, message),

@@ -225,6 +225,12 @@ fn killed_workers_and_supervisors_lose_nothing_and_repeat_nothing() {
     assert_eq!(["api", "web"].map(|id| sessions(&project, id)), [1, 1]);
     assert_eq!(status_of(&project, "web")["attempts"], 1, "it was not started again");
     for id in ["api", "web"] {
+        let log = fleet_json(&project, &["alerts", id]);
+        let (status, raised) = (status_of(&project, id), log["alerts"].as_array().expect("alerts").len());
+        assert_eq!((&status["alerts"], raised), (&raised.into(), 2), "{status}");
+        assert!(status["session"].as_u64().is_some_and(|session| session > 0), "{status}");
+    }
+    for id in ["api", "web"] {
         assert_eq!(
             project.git(&["log", "--format=%s", &format!("autonoe/shop/{id}")]),
             format!("{id}\nwork")

@@ -5,6 +5,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use autonoe_test_kit::{PATH, write_program};
 use rusqlite::Connection;
+use serde_json::Value;
 
 use super::support::{
     CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builds, model,
@@ -167,9 +168,13 @@ fn a_task_that_fails_is_retried_then_blocked_and_what_waits_for_it_is_named() {
 #[test]
 fn a_killed_roadmap_repeats_no_session() {
     // The last one is killed within a session that has claimed its task: that session is not repeated either.
-    for (crash, sessions) in
-        [("session-ended:1", 3), ("plan-moved:2", 3), ("session-started:2", 3), ("status-written:3", 2)]
-    {
+    for (crash, sessions) in [
+        ("session-ended:1", 3),
+        ("plan-moved:2", 3),
+        ("session-started:2", 3),
+        ("status-written:3", 2),
+        ("session-ended:3", 3),
+    ] {
         let project = project(ROADMAP);
         let model = model(&["list", "cart", "pay"].map(|id| builds(id, &[])).concat());
         let killed = project.command(&model, &["harness", "run"]).env("AUTONOE_CRASH_AT", crash).output();
@@ -185,6 +190,14 @@ fn a_killed_roadmap_repeats_no_session() {
         assert_eq!(count, sessions, "{crash}");
         assert_eq!(project.read("ROADMAP.md"), ROADMAP.replace("[ ]", "[x]"), "{crash}");
         assert_eq!(alerts(&project, "task_completed"), 3, "{crash}");
+        // What is counted is on record, whichever process did it.
+        let status: Value =
+            serde_json::from_str(&project.read(".harness/roadmap/status.json")).expect("a status");
+        let on_record = project.read(".harness/roadmap/alerts.log").lines().count();
+        assert_eq!(status["alerts_issued"], on_record, "{crash}");
+        let begun: i64 =
+            journal.query_row("SELECT COUNT(*) FROM sessions", [], |row| row.get(0)).expect("a count");
+        assert_eq!(status["current_iteration"], begun, "{crash}: {status}");
     }
 }
 

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
-use autonoe_harness::control::LoopStatus;
 use autonoe_harness::handle::{HarnessHandle, HarnessResult, HarnessStatus, KILL_TIMEOUT};
 use rustix::process::Signal;
 
@@ -127,9 +126,7 @@ impl RunningHarness {
     /// Whether the process ended in the middle of its work, so that another one may continue it.
     pub(super) fn died_without_result(&self) -> bool {
         let file = self.handle.directory().read_status().ok().flatten();
-        let has_said = file.is_some_and(|file| {
-            matches!(file.status, LoopStatus::Complete | LoopStatus::Failed | LoopStatus::Stopped)
-        });
+        let has_said = file.is_some_and(|file| file.status.is_over());
         let is_failed = self.handle.status == HarnessStatus::Failed;
         is_failed && !has_said && self.handle.exit_code() != Some(WRONG_USAGE)
     }

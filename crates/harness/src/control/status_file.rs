@@ -27,6 +27,13 @@ pub enum LoopStatus {
     Failed,
 }
 
+impl LoopStatus {
+    /// Whether the harness has said how it ended.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Stopped | Self::Complete | Self::Failed)
+    }
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatusFile {
     pub task_id: Option<String>,

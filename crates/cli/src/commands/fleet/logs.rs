@@ -3,7 +3,7 @@
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_harness::alerts::{Alert, Severity};
-use autonoe_harness::handle::{HarnessHandle, LOG_TAIL};
+use autonoe_harness::handle::LOG_TAIL;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -91,13 +91,8 @@ pub fn cmd_alerts(args: &FleetAlertsArgs, environment: &Environment) -> Result<u
     let fleet = KnownFleet::open(&args.project, environment)?;
     let mut found: Vec<(String, Alert)> = Vec::new();
     for harness in fleet.chosen(&args.ids)? {
-        let Some(directory) = harness.working_dir.as_deref().filter(|_| directory_of(harness).is_some())
-        else {
-            continue;
-        };
-        let handle = HarnessHandle::attach(directory, &harness.id, 0)
-            .map_err(|error| fault("harness_files", error))?;
-        let alerts = handle.get_alerts().map_err(|error| fault("harness_files", error))?;
+        let Some(directory) = directory_of(harness) else { continue };
+        let alerts = directory.read_alerts().map_err(|error| fault("harness_files", error))?;
         found.extend(alerts.into_iter().map(|alert| (harness.id.clone(), alert)));
     }
     let severity = args.severity.map(Severity::from);

@@ -81,6 +81,8 @@ struct HarnessFacts {
     state: HarnessStatus,
     /// `None` before it has begun.
     file: Option<StatusFile>,
+    /// In its log, which also has those that a killed process did not count.
+    alerts: usize,
 }
 
 impl FleetFacts {
@@ -103,18 +105,17 @@ impl FleetFacts {
             percent(mean)
         );
         let rows = self.harnesses.iter().map(|harness| {
-            let of_file = |number: fn(&StatusFile) -> u32| {
-                harness.file.as_ref().map_or_else(String::new, |file| number(file).to_string())
-            };
+            let session = harness.file.as_ref().map(|file| file.current_iteration.to_string());
+            let alerts = harness.file.as_ref().map(|_| harness.alerts.to_string());
             [
                 harness.row.id.clone(),
                 harness.state.name().to_owned(),
                 bar(harness.progress(), BAR),
                 percent(harness.progress()),
                 harness.task(),
-                of_file(|file| file.current_iteration),
+                session.unwrap_or_default(),
                 harness.cost(),
-                of_file(|file| file.alerts_issued),
+                alerts.unwrap_or_default(),
             ]
         });
         let header = ["HARNESS", "STATE", "PROGRESS", "DONE", "TASK", "SESSION", "COST", "ALERTS"];
@@ -163,6 +164,7 @@ impl HarnessFacts {
     fn read(row: &HarnessRow) -> Self {
         let directory = directory_of(row);
         let file = directory.as_ref().and_then(|directory| directory.read_status().ok().flatten());
+        let alerts = directory.as_ref().and_then(|directory| directory.read_alerts().ok());
         let runs = row.pid.is_some_and(|pid| !row.process.is_empty() && process_identity(pid) == row.process);
         let state = match (&row.result, runs) {
             (Some(_), _) => row.status,
@@ -172,7 +174,7 @@ impl HarnessFacts {
             (None, false) if row.attempts > 0 => HarnessStatus::Stopped,
             (None, false) => HarnessStatus::Pending,
         };
-        Self { row: row.clone(), state, file }
+        Self { row: row.clone(), state, file, alerts: alerts.map_or(0, |alerts| alerts.len()) }
     }
 
     fn progress(&self) -> f64 {
@@ -227,7 +229,7 @@ impl HarnessFacts {
             "backend": file.current_cli,
             "model": file.current_model,
             "cost_usd": file.cost_usd,
-            "alerts": file.alerts_issued,
+            "alerts": self.alerts,
             "attempts": self.row.attempts,
             "pid": self.row.pid.filter(|_| matches!(self.state, HarnessStatus::Running | HarnessStatus::Paused)),
             "working_dir": self.row.working_dir,
