@@ -110,8 +110,11 @@ impl dyn Strategy + '_ {
     pub fn execute<M: HarnessManager>(&mut self, manager: &mut M) -> Result<AggregatedResult, M::Error> {
         let mut results = Vec::new();
         loop {
-            while let Some(id) = manager.take_ended()? {
-                results.extend(self.complete(&id, manager)?);
+            let ended = self.take_ended(manager)?;
+            if !ended.is_empty() {
+                self.terminate_others(&ended, manager)?;
+                results.extend(ended.into_iter().map(|(_, result)| result));
+                continue;
             }
             // A skipped harness may make others hopeless, so this is repeated until nothing changes.
             if self.start_ready(manager)? {
@@ -124,27 +127,42 @@ impl dyn Strategy + '_ {
         Ok(self.aggregate(manager.members(), results))
     }
 
-    fn complete<M: HarnessManager>(
+    /// Those that are over by now, each with its result. All of them count before it is decided about others.
+    fn take_ended<M: HarnessManager>(
         &mut self,
-        id: &str,
         manager: &mut M,
-    ) -> Result<Option<HarnessResult>, M::Error> {
-        let Some(member) = manager.members().iter().find(|member| member.id == id).cloned() else {
-            return Ok(None);
-        };
-        let Some(result) = member.result.clone() else { return Ok(None) };
-        self.on_harness_complete(&member, &result);
+    ) -> Result<Vec<(FleetMember, HarnessResult)>, M::Error> {
+        let mut ended = Vec::new();
+        while let Some(id) = manager.take_ended()? {
+            let member = manager.members().iter().find(|member| member.id == id).cloned();
+            if let Some((member, result)) = member.and_then(|member| Some((member.clone(), member.result?))) {
+                self.on_harness_complete(&member, &result);
+                ended.push((member, result));
+            }
+        }
+        Ok(ended)
+    }
+
+    fn terminate_others<M: HarnessManager>(
+        &self,
+        ended: &[(FleetMember, HarnessResult)],
+        manager: &mut M,
+    ) -> Result<(), M::Error> {
         let remaining: Vec<&FleetMember> =
             manager.members().iter().filter(|member| member.result.is_none()).collect();
-        if !remaining.is_empty() && self.should_terminate_others(&member, &remaining) {
-            let ids: Vec<String> = remaining.iter().map(|member| member.id.clone()).collect();
-            let why = match result.success {
-                true => format!("{id} has decided it"),
-                false => format!("{id} has failed"),
-            };
-            manager.stop(&ids, &why)?;
+        if remaining.is_empty() {
+            return Ok(());
         }
-        Ok(Some(result))
+        // The last one has decided it, if several ended at the same time.
+        let mut latest_first = ended.iter().rev();
+        let decided = latest_first.find(|(member, _)| self.should_terminate_others(member, &remaining));
+        let Some((member, result)) = decided else { return Ok(()) };
+        let ids: Vec<String> = remaining.iter().map(|member| member.id.clone()).collect();
+        let why = match result.success {
+            true => format!("{} has decided it", member.id),
+            false => format!("{} has failed", member.id),
+        };
+        manager.stop(&ids, &why)
     }
 
     /// Whether a harness was skipped.

@@ -39,6 +39,8 @@ struct Plays {
     members: Vec<FleetMember>,
     ends: Vec<HarnessResult>,
     places: usize,
+    /// Harnesses that end at the same moment.
+    at_once: usize,
     ended: Vec<String>,
     started: Vec<(String, StartSetup)>,
     stopped: Vec<String>,
@@ -51,6 +53,7 @@ impl Plays {
             members: members.to_vec(),
             ends: ends.to_vec(),
             places: 10,
+            at_once: 1,
             ended: Vec::new(),
             started: Vec::new(),
             stopped: Vec::new(),
@@ -116,16 +119,18 @@ impl HarnessManager for Plays {
     }
 
     fn wait(&mut self) -> Result<bool, ()> {
-        let is_running = |id: &str| {
-            self.members.iter().any(|member| member.id == id && member.status == HarnessStatus::Running)
-        };
-        let Some(place) = self.ends.iter().position(|end| is_running(&end.harness_id)) else {
-            return Ok(false);
-        };
-        let end = self.ends.remove(place);
-        let status = if end.success { HarnessStatus::Completed } else { HarnessStatus::Failed };
-        self.settle(&end.harness_id.clone(), status, end);
-        Ok(true)
+        for _ in 0..self.at_once {
+            let is_running = |id: &str| {
+                self.members.iter().any(|member| member.id == id && member.status == HarnessStatus::Running)
+            };
+            let Some(place) = self.ends.iter().position(|end| is_running(&end.harness_id)) else {
+                break;
+            };
+            let end = self.ends.remove(place);
+            let status = if end.success { HarnessStatus::Completed } else { HarnessStatus::Failed };
+            self.settle(&end.harness_id.clone(), status, end);
+        }
+        Ok(!self.ended.is_empty())
     }
 }
 
@@ -322,6 +327,15 @@ fn voting_waits_for_min_votes_of_checked_results() {
     let done = play(&settings(CoordinationStrategy::Voting), &mut plays);
     assert_eq!((done.success, winner(&done), plays.stopped), (true, Some("a"), vec!["e".to_owned()]));
     assert_eq!(done.summary, "2 harnesses passed their checks; a was chosen by first.");
+}
+
+#[test]
+fn a_vote_that_ended_at_the_same_moment_as_a_failure_counts() {
+    let members = ["a", "b", "c"].map(|id| member(id, &[]));
+    let ends = [result("a", false), result("b", true), result("c", true)];
+    let mut plays = Plays { at_once: 2, ..Plays::new(&members, &ends) };
+    let done = play(&settings(CoordinationStrategy::Voting), &mut plays);
+    assert_eq!((done.success, winner(&done), plays.stopped), (true, Some("b"), Vec::new()));
 }
 
 #[test]
