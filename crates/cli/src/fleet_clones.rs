@@ -54,9 +54,14 @@ impl FleetClones<'_> {
         Ok(())
     }
 
-    fn make(&self, fleet: &FleetRow, harness: &SubHarness, builds_on: &[String]) -> Result<PathBuf, Fault> {
+    fn make(
+        &self,
+        fleet: &FleetRow,
+        harness: &SubHarness,
+        builds_on: &[HomeBranch],
+    ) -> Result<PathBuf, Fault> {
         let (name, branch) = (clone_name(fleet, &harness.id), branch_of(fleet, &harness.id));
-        let root = self.runtime.block_on(self.hub.fleet_clone(&name, &branch, builds_on))?;
+        let root = self.runtime.block_on(self.hub.fleet_clone(&name, &branch, &brought_home(builds_on)))?;
         let working_dir = root.join(&harness.working_dir);
         if !working_dir.is_dir() {
             let message =
@@ -108,7 +113,7 @@ impl FleetHost for FleetClones<'_> {
         &self,
         fleet: &FleetRow,
         harness: &SubHarness,
-        builds_on: &[String],
+        builds_on: &[HomeBranch],
     ) -> Result<PathBuf, String> {
         self.make(fleet, harness, builds_on).map_err(|fault| fault.message)
     }
@@ -130,9 +135,8 @@ impl FleetHost for FleetClones<'_> {
         }
         let name = format!("fleet-{}+merged", fleet.number);
         let branch = format!("autonoe/{}-merged", fleet.plan.name);
-        let commits: Vec<String> = branches.iter().map(|branch| branch.commit.clone()).collect();
         let merged = self.runtime.block_on(async {
-            self.hub.fleet_clone(&name, &branch, &commits).await?;
+            self.hub.fleet_clone(&name, &branch, &brought_home(branches)).await?;
             self.hub.bring_home(&name).await
         });
         let merged = merged.map_err(|fault| format!("The branches are not merged: {}", fault.message))?;
@@ -178,6 +182,15 @@ fn branch_of(fleet: &FleetRow, id: &str) -> String {
 
 fn home(brought: BroughtHome) -> HomeBranch {
     HomeBranch { branch: brought.branch, commit: brought.commit, note: brought.note }
+}
+
+fn brought_home(branches: &[HomeBranch]) -> Vec<BroughtHome> {
+    let of = |home: &HomeBranch| BroughtHome {
+        branch: home.branch.clone(),
+        commit: home.commit.clone(),
+        note: home.note.clone(),
+    };
+    branches.iter().map(of).collect()
 }
 
 fn write(directory: &Path, name: &str, content: &[u8]) -> Result<(), Fault> {

@@ -47,13 +47,13 @@ impl FleetPoint {
 
 /// Errors are sentences for people.
 pub trait FleetHost {
-    /// Makes the directory in which a harness works, with its roadmap, on top of these commits. One that an earlier process has made
+    /// Makes the directory in which a harness works, with its roadmap, on top of the commits of others. One that an earlier process has made
     /// is used as it is. Returns the project directory of the harness.
     fn prepare(
         &self,
         fleet: &FleetRow,
         harness: &SubHarness,
-        builds_on: &[String],
+        builds_on: &[HomeBranch],
     ) -> Result<PathBuf, String>;
 
     /// The command of a harness. Its process waits for a line on standard input before it does anything, and ends if there is none.

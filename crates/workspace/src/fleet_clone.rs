@@ -25,17 +25,17 @@ const MADE: &str = "clone.json";
 /// Exit code of [`FILL`] for commits that cannot be merged.
 const CONFLICT: i32 = 12;
 
-/// Fills the working tree `$1` with the commit `$2`, and merges the others into it.
+/// Fills the working tree `$1` with the commit `$2`, and merges the others into it, of which each is given with its branch.
 const FILL: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
 git read-tree "$2" && git checkout-index --all --quiet -u || exit
 shift 2
-for other; do
-    git -c commit.gpgSign=false merge --quiet --no-verify -m "Merge the work of another harness" "$other" > /dev/null && continue
-    git diff --name-only --diff-filter=U
-    exit 12
+while [ $# -gt 1 ]; do
+    git -c commit.gpgSign=false merge --quiet --no-verify -m "Merge branch '$2'" "$1" > /dev/null ||
+        { git diff --name-only --diff-filter=U; exit 12; }
+    shift 2
 done"#;
 
 /// Commits that came home from a clone.
@@ -57,29 +57,35 @@ impl Hub {
         Ok((from.uncommitted.into_iter().filter(|name| !is_ours(name)).collect(), beginning))
     }
 
-    /// The clone `name` on the branch `branch`, from the user's last commit or from these commits of the hub. One that is complete is left as
-    /// it is. Returns the project directory in it.
-    pub async fn fleet_clone(&self, name: &str, branch: &str, commits: &[String]) -> Result<PathBuf, Fault> {
+    /// The clone `name` on the branch `branch`, from the user's last commit or from what came home from others. One that is complete is left
+    /// as it is. Returns the project directory in it.
+    pub async fn fleet_clone(
+        &self,
+        name: &str,
+        branch: &str,
+        builds_on: &[BroughtHome],
+    ) -> Result<PathBuf, Fault> {
         if let Some(existing) = self.made_clone(name) {
             return Ok(existing.root());
         }
         let _turn = self.landing_turn().await?;
         let (from, _) = self.update_or_begin().await?;
-        let base = commits.first().or(from.commit.as_ref()).cloned();
+        let base = builds_on.first().map(|first| &first.commit).or(from.commit.as_ref()).cloned();
         let revision = ProjectRevision { commit: base.clone(), tree: base, ..from };
         let workspace = self.described(name, branch, &revision);
         clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
         self.write_repository(&workspace, &revision).map_err(|error| self.unwritable(&error))?;
-        self.fill_clone(&workspace, commits).await?;
+        self.fill_clone(&workspace, builds_on).await?;
         self.record_clone(&workspace).map_err(|error| self.unwritable(&error))?;
         Ok(workspace.root())
     }
 
-    async fn fill_clone(&self, workspace: &Workspace, commits: &[String]) -> Result<(), Fault> {
+    async fn fill_clone(&self, workspace: &Workspace, builds_on: &[BroughtHome]) -> Result<(), Fault> {
         let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
         let tree = workspace.tree();
         let base = workspace.base().unwrap_or_default();
-        let others = commits.iter().skip(1).map(OsStr::new);
+        let others = builds_on.iter().skip(1).flat_map(|other| [&other.commit, &other.branch]);
+        let others = others.map(OsStr::new);
         let filled = room.run(FILL, [tree.as_os_str(), base.as_ref()].into_iter().chain(others)).await;
         room.close().await;
         let filled = filled?;

@@ -14,7 +14,7 @@ use super::harness_output::open_output;
 use super::running::RunningHarness;
 use super::{FleetEvent, Supervisor, SupervisorError};
 use crate::fleet_file::SubHarness;
-use crate::fleet_host::FleetPoint;
+use crate::fleet_host::{FleetPoint, HomeBranch};
 use crate::strategy::StartSetup;
 
 /// What a new process waits for: it is on record.
@@ -27,14 +27,10 @@ impl Supervisor<'_> {
     /// Makes a directory for a harness and starts it there. What prevents that is the end of the harness, not of the fleet.
     pub(super) fn begin(&mut self, id: &str, setup: &StartSetup) -> Result<(), SupervisorError> {
         let harness = self.plan_of(id)?;
-        let commits: Vec<String> = setup
-            .builds_on
-            .iter()
-            .filter_map(|other| {
-                self.homes.iter().find(|(id, _)| id == other).map(|(_, home)| home.commit.clone())
-            })
-            .collect();
-        let working_dir = match self.host.prepare(&self.fleet, &harness, &commits) {
+        let home_of = |other: &String| self.homes.iter().find(|(id, _)| id == other);
+        let homes: Vec<HomeBranch> =
+            setup.builds_on.iter().filter_map(home_of).map(|(_, home)| home.clone()).collect();
+        let working_dir = match self.host.prepare(&self.fleet, &harness, &homes) {
             Ok(working_dir) => working_dir,
             Err(why) => return self.settle_unstarted(id, HarnessStatus::Failed, &why),
         };

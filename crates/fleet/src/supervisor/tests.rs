@@ -99,7 +99,7 @@ fn write_status(path: &Path, status: LoopStatus) {
 }
 
 impl FleetHost for ShellHost {
-    fn prepare(&self, _: &FleetRow, harness: &SubHarness, _: &[String]) -> Result<PathBuf, String> {
+    fn prepare(&self, _: &FleetRow, harness: &SubHarness, _: &[HomeBranch]) -> Result<PathBuf, String> {
         let directory = self.directory(&harness.id);
         HarnessDirectory::create(self.project.path(), "unused").map_err(|error| error.to_string())?;
         fs::create_dir_all(&directory).map_err(|error| error.to_string())?;

@@ -58,11 +58,12 @@ async fn a_clone_builds_on_others_and_names_what_they_both_changed() {
         let (clone, branch) = (format!("fleet-1-{id}"), format!("autonoe/shop/{id}"));
         let tree = fixture.hub.fleet_clone(&clone, &branch, &[]).await.unwrap();
         work(&fixture, &tree, name, content);
-        commits.push(fixture.hub.bring_home(&clone).await.unwrap().expect("commits").commit);
+        commits.push(fixture.hub.bring_home(&clone).await.unwrap().expect("commits"));
     }
     let both = fixture.hub.fleet_clone("fleet-1-d", "autonoe/shop/d", &commits[..2]).await.unwrap();
     assert!(both.join("new-a.txt").exists() && both.join("new-b.txt").exists());
     let home = fixture.hub.bring_home("fleet-1-d").await.unwrap().expect("the merge");
+    assert_eq!(fixture.git(&["log", "-1", "--format=%s", &home.branch]), "Merge branch 'autonoe/shop/b'");
     assert_eq!(fixture.git(&["show", &format!("{}:new-b.txt", home.branch)]), "b");
     let one = fixture.hub.fleet_clone("fleet-1-f", "autonoe/shop/f", &commits[..1]).await.unwrap();
     assert!(one.join("new-a.txt").exists() && fixture.hub.bring_home("fleet-1-f").await.unwrap().is_none());
