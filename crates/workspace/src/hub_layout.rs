@@ -66,7 +66,8 @@ impl HubLayout {
         self.directory.join("scratch")
     }
 
-    pub(crate) fn workspaces(&self) -> PathBuf {
+    /// Where the workspaces of agents and the clones of harnesses are.
+    pub fn workspaces(&self) -> PathBuf {
         self.directory.join("workspaces")
     }
 

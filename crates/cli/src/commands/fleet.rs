@@ -4,6 +4,7 @@ mod context;
 mod control;
 mod disk_use;
 mod logs;
+mod processes;
 mod screen;
 mod status;
 mod task_fleet;
@@ -12,12 +13,14 @@ mod up;
 use std::path::Path;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_fleet::{FleetRow, HarnessRow, MetaState};
+use autonoe_fleet::{FleetRow, HarnessRow, MetaState, MetaStateError};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_harness::handle::HarnessHandle;
 use autonoe_harness::process::process_identity;
+use autonoe_store::Project;
 use clap::{Args, Command, Subcommand};
 
+use self::processes::with_processes;
 use crate::environment::Environment;
 use crate::project_args::ProjectArgs;
 
@@ -85,20 +88,25 @@ struct KnownFleet {
 
 impl KnownFleet {
     fn open(project: &ProjectArgs, environment: &Environment) -> Result<Self, Fault> {
-        Self::find(environment.project(project)?.root())
+        Self::find(&environment.project(project)?, environment)
     }
 
-    fn find(project: &Path) -> Result<Self, Fault> {
-        let state = MetaState::find(project).map_err(|error| fault("fleet_state", error))?;
-        let row =
-            state.as_ref().map(MetaState::fleet).transpose().map_err(|error| fault("fleet_state", error))?;
-        let (Some(state), Some(row)) = (state, row.flatten()) else {
-            let message = format!("There is no fleet in {}.", project.display());
-            return Err(Fault::permanent(FaultLayer::Config, "no_fleet", message)
-                .hint("`autonoe fleet up FLEET.md` starts one."));
-        };
-        let harnesses = state.harnesses().map_err(|error| fault("fleet_state", error))?;
-        Ok(Self { state, row, harnesses })
+    fn find(project: &Project, environment: &Environment) -> Result<Self, Fault> {
+        let known = Self::read(project.root())
+            .map_err(|error| with_processes(fault("fleet_state", error), project, environment))?;
+        known.ok_or_else(|| {
+            let message = format!("There is no fleet in {}.", project.root().display());
+            Fault::permanent(FaultLayer::Config, "no_fleet", message)
+                .hint("`autonoe fleet up FLEET.md` starts one.")
+        })
+    }
+
+    /// `None` if the project never had one.
+    fn read(project: &Path) -> Result<Option<Self>, MetaStateError> {
+        let Some(state) = MetaState::find(project)? else { return Ok(None) };
+        let Some(row) = state.fleet()? else { return Ok(None) };
+        let harnesses = state.harnesses()?;
+        Ok(Some(Self { state, row, harnesses }))
     }
 
     /// The named harnesses, or all.

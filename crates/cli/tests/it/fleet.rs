@@ -281,6 +281,33 @@ fn people_steer_a_fleet_and_stop_it() {
 }
 
 #[test]
+fn the_processes_of_a_fleet_whose_state_is_damaged_are_named() {
+    let project = project("- coordination: parallel", &[("api", "")], "");
+    let model = model(&builds_with("api", "touch ready; sleep 600; ", ""));
+    let mut supervisor =
+        up(&project, &model, &[]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    wait_for_session(&project, "api");
+    let pid = status_of(&project, "api")["pid"].clone();
+    let (state, log) = (project.path(".harness/meta_state.db"), project.path(".harness/meta_state.db-wal"));
+    let said = |args: &[&str]| {
+        let (code, text) = fleet(&project, args);
+        assert_ne!(code, Some(0), "{args:?}: {text}");
+        text
+    };
+    signal(&supervisor, Signal::KILL);
+    supervisor.wait().expect("reaped");
+    // Ignored: there may be none.
+    let _ = fs::remove_file(log);
+    fs::write(state, "not a database".repeat(100)).expect("written");
+    for command in [["stop"], ["kill"], ["status"]] {
+        let text = said(&command);
+        assert!(text.contains(&format!("At work: api (process {pid}).")), "{text}");
+    }
+    kill(&pid);
+    until("its process is gone", || said(&["stop"]).contains("No process of a fleet is at work"));
+}
+
+#[test]
 fn wrong_input_is_refused_before_anything_starts() {
     let project = project("- coordination: parallel", &[("a", "- depends: b"), ("b", "- depends: a")], "");
     let said = |args: &[&str]| {

@@ -34,7 +34,7 @@ pub struct FleetDuArgs {
 
 pub fn cmd_du(args: &FleetDuArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.project)?;
-    let fleet = KnownFleet::find(project.root())?;
+    let fleet = KnownFleet::find(&project, environment)?;
     let mut sizes: Vec<(String, u64, u64)> = Vec::new();
     for harness in &fleet.harnesses {
         let Some(directory) = &harness.working_dir else { continue };

@@ -1,6 +1,5 @@
 //! `autonoe fleet status`
 
-use std::path::Path;
 use std::time::Duration;
 
 use autonoe_core::duration::format as format_duration;
@@ -12,6 +11,7 @@ use autonoe_harness::control::StatusFile;
 use autonoe_harness::handle::HarnessStatus;
 use autonoe_harness::process::process_identity;
 use autonoe_report::cost;
+use autonoe_store::Project;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -40,12 +40,12 @@ pub struct FleetStatusArgs {
 pub fn cmd_status(args: &FleetStatusArgs, environment: &Environment) -> Result<u8, Fault> {
     let project = environment.project(&args.report.project)?;
     if args.report.json {
-        let facts = FleetFacts::read(project.root())?;
+        let facts = FleetFacts::read(&project, environment)?;
         present::print_json(&format!("{:#}\n", facts.as_json()));
         return Ok(exit::DONE);
     }
     let read = || {
-        let facts = FleetFacts::read(project.root())?;
+        let facts = FleetFacts::read(&project, environment)?;
         Ok(WatchedState { text: facts.as_text(), is_over: facts.fleet.row.result.is_some() })
     };
     watch::show(args.watch, read, FleetText::print)
@@ -86,10 +86,10 @@ struct HarnessFacts {
 }
 
 impl FleetFacts {
-    fn read(project: &Path) -> Result<Self, Fault> {
-        let fleet = KnownFleet::find(project)?;
+    fn read(project: &Project, environment: &Environment) -> Result<Self, Fault> {
+        let fleet = KnownFleet::find(project, environment)?;
         let harnesses = fleet.harnesses.iter().map(HarnessFacts::read).collect();
-        Ok(Self { supervisor: FleetLock::holder(project), fleet, harnesses })
+        Ok(Self { supervisor: FleetLock::holder(project.root()), fleet, harnesses })
     }
 
     fn as_text(&self) -> FleetText {
