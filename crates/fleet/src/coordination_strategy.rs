@@ -23,6 +23,16 @@ impl CoordinationStrategy {
         }
     }
 
+    /// What a fleet with it is called, as in "a race".
+    pub fn noun(self) -> &'static str {
+        match self {
+            Self::Parallel => "parallel fleet",
+            Self::Pipeline => "pipeline",
+            Self::Race => "race",
+            Self::Voting => "vote",
+        }
+    }
+
     /// Whether harnesses compete, so that checks must decide between them.
     pub fn is_contest(self) -> bool {
         match self {

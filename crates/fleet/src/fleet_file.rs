@@ -22,10 +22,10 @@ mod keys;
 mod problem;
 mod reader;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use autonoe_harness::roadmap::values;
+use autonoe_harness::id::check_id;
 use serde::{Deserialize, Serialize};
 
 pub use problem::{FleetFileError, FleetProblem};
@@ -40,6 +40,10 @@ pub const MAX_HARNESSES: usize = 500;
 
 /// Of a file without a title.
 const UNNAMED: &str = "fleet";
+
+/// Reads a roadmap, whose path is relative to the project, and counts the tasks that checks decide about; or says what is wrong with it, as a
+/// sentence without its dot.
+pub type ReadRoadmap<'a> = dyn FnMut(&Path) -> Result<u32, String> + 'a;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FleetFile {
@@ -171,12 +175,16 @@ pub enum OnComplete {
 }
 
 impl FleetFile {
-    /// Parses a fleet file. `backends` are the names that `cli` may have.
-    pub fn parse(text: &str, backends: &[&str]) -> Result<Self, FleetFileError> {
+    /// Parses a fleet file. `backends` are the names that `cli` may have. Also returns how many tasks of each harness checks decide about.
+    pub fn parse(
+        text: &str,
+        backends: &[&str],
+        read_roadmap: &mut ReadRoadmap<'_>,
+    ) -> Result<(Self, Vec<u32>), FleetFileError> {
         if text.len() > MAX_FILE {
             return Err(FleetProblem::TooLarge.at(1).into());
         }
-        reader::parse(text, backends)
+        reader::parse(text, backends, read_roadmap)
     }
 
     /// The same fleet, wherever its harnesses are in the file.
@@ -202,10 +210,10 @@ pub(crate) fn plain_name(title: &str) -> String {
         }
     }
     let name: String = name.trim_matches('-').chars().take(40).collect();
-    match name.starts_with(|first: char| first.is_ascii_alphabetic()) && values::is_id(&name) {
+    match name.starts_with(|first: char| first.is_ascii_alphabetic()) && check_id(&name).is_ok() {
         true => name.trim_end_matches('-').to_owned(),
         // A number alone would be the branch of a run.
-        false if !name.is_empty() && values::is_id(&name) => format!("{UNNAMED}-{name}"),
+        false if check_id(&name).is_ok() => format!("{UNNAMED}-{name}"),
         false => UNNAMED.to_owned(),
     }
 }

@@ -24,6 +24,9 @@ use std::path::{Path, PathBuf};
 use autonoe_files::{ReadError, UntrustedDir, Visibility, WriteFailure, to_text};
 use jiff::Timestamp;
 
+use crate::id::{IdProblem, check_harness_id};
+use crate::roadmap::values::quoted;
+
 pub use inbox::{InboxCommand, Instruction, MAX_INSTRUCTION, Priority};
 pub use log::LogLevel;
 pub use status_file::{LoopStatus, StatusFile};
@@ -39,13 +42,10 @@ const ABORT: &str = "abort";
 /// Bytes of `stop` that are read.
 const MAX_STOP: u64 = 4 * 1024;
 
-/// Names below `.harness/` that are not harnesses.
-const RESERVED: [&str; 2] = ["shared", "inbox"];
-
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HarnessFileError {
-    #[error("'{0}' is not the id of a harness; use at most 64 letters, digits, `-`, `_` and `.`")]
-    Id(String),
+    #[error("'{id}' is not the id of a harness: {why}.")]
+    Id { id: String, why: IdProblem },
     #[error("There is no harness '{id}' in {project}.")]
     Missing { id: String, project: String },
     #[error("{path} cannot be used: {why}.")]
@@ -254,11 +254,9 @@ fn compact_time(now: Timestamp) -> String {
 }
 
 fn path_of(project: &Path, id: &str) -> Result<PathBuf, HarnessFileError> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    let is_id = !id.is_empty() && id.len() <= 64 && id.chars().all(is_plain) && !id.starts_with('.');
-    match is_id && !RESERVED.contains(&id) {
-        true => Ok(project.join(HARNESS).join(id)),
-        false => Err(HarnessFileError::Id(id.chars().take(80).collect())),
+    match check_harness_id(id) {
+        Ok(()) => Ok(project.join(HARNESS).join(id)),
+        Err(why) => Err(HarnessFileError::Id { id: quoted(id), why }),
     }
 }
 

@@ -9,6 +9,7 @@ pub mod control;
 pub mod failed_checks;
 pub mod handle;
 pub mod harness_record;
+pub mod id;
 pub mod process;
 pub mod progress;
 pub mod recovering_plan;

@@ -108,6 +108,10 @@ pub fn name_in_project(project: &Project, typed: &Path) -> Result<PathBuf, Fault
     let name = path_in_project(project, typed)?;
     // A link in place of the file itself is reported when it is read.
     match project.root().join(&name).symlink_metadata() {
+        Ok(found) if found.is_dir() => {
+            let message = format!("{} is a directory, not a file.", typed.display());
+            Err(Fault::permanent(FaultLayer::Config, "roadmap", message))
+        }
         Ok(_) => Ok(name),
         Err(_) => {
             let message = format!("{} does not exist.", typed.display());

@@ -318,9 +318,24 @@ fn wrong_input_is_refused_before_anything_starts() {
     assert!(said(&["up"]).contains("these harnesses wait for each other: a → b → a"));
     assert!(said(&["up", "NONE.md"]).contains("NONE.md does not exist."));
     assert!(said(&["up", "/etc/hostname"]).contains("is not in the project"));
+    let problems = "## Strategy\ncoordination: race\nfrob: 1\n## Sub-Harnesses\n### a\nroadmap: a.md\ndepends: b\n\
+                    ### b\nroadmap: none.md\ndepends: a\n### a\nroadmap: free.md\n";
+    project.write("free.md", "## Tasks\n- [ ] **x**: X\n");
+    project.write("FLEET.md", problems);
+    let all = said(&["up"]);
+    for problem in [
+        "FLEET.md has 7 problems:",
+        "line 3: unknown key 'frob'",
+        "line 5: these harnesses wait for each other: a → b → a",
+        "line 8: none.md does not exist",
+        "line 11: two harnesses are called 'a'; the other one is in line 5",
+        "line 11: the checks decide in a race, and free.md has none; add `- check:` to its tasks",
+    ] {
+        assert!(all.contains(problem), "{problem}\n{all}");
+    }
     assert!(
-        said(&["up", "--strategy", "race", "--backends", "claude,codex", "Write a text"])
-            .contains("The checks decide in a race, and .harness/task-")
+        said(&["up", "--strategy", "voting", "--backends", "claude,codex", "Write a text"])
+            .contains("the checks decide in a vote, and the task has none; add --check COMMAND.")
     );
     assert!(
         said(&["up", "--strategy", "race", "--backends", "claude", "--check", "true", "Write a text"])
@@ -328,7 +343,7 @@ fn wrong_input_is_refused_before_anything_starts() {
     );
     assert!(said(&["up", "--strategy", "race", "Write a text"]).contains("--backends"));
     project.write("FLEET.md", "## Strategy\ncoordination: parallel\n## Sub-Harnesses\n### a\nroadmap: a.md\n### b\nroadmap: missing.md\n");
-    assert!(said(&["up"]).contains("missing.md cannot be read"));
+    assert!(said(&["up"]).contains("line 6: missing.md does not exist"));
     project.write(
         "FLEET.md",
         "## Strategy\ncoordination: parallel\n## Sub-Harnesses\n### a\nroadmap: a.md\ncli: codex\n",
@@ -343,7 +358,17 @@ fn wrong_input_is_refused_before_anything_starts() {
     assert!(
         said(&["up", "--", "--dry-run"]).contains("--dry-run cannot be given to the harnesses of a fleet.")
     );
-    assert!(!project.root().join(".harness/meta_state.db").exists(), "nothing has begun");
+    assert!(!project.root().join(".harness").exists(), "nothing has begun");
+    // A fleet that may not begin says nothing about files that it leaves out, and leaves no roadmap of its task.
+    fs::create_dir(project.path(".harness")).expect("made");
+    project.write(".harness/meta_state.db", &"not a database".repeat(100));
+    let task = ["up", "--strategy", "race", "--backends", "claude,codex", "--check", "true", "Write a text"];
+    let refused = said(&task);
+    assert!(refused.contains("meta_state.db is not the state of a fleet."), "{refused}");
+    assert!(refused.contains("No process of a fleet is at work in this project."), "{refused}");
+    assert!(!refused.contains("free.md"), "{refused}");
+    let left: Vec<_> = fs::read_dir(project.path(".harness")).expect("listed").flatten().collect();
+    assert!(!left.iter().any(|entry| entry.file_name().to_string_lossy().starts_with("task-")), "{left:?}");
 }
 
 /// Claims the task without having done it.

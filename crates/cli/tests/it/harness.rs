@@ -254,6 +254,17 @@ fn commands_without_a_model_say_what_would_happen() {
         assert!(problems.contains("a → b → a"), "{problems}");
     }
     assert!(said(&["harness", "validate", "/etc/hostname"], 2).contains("is not in the project"));
+    assert!(said(&["harness", "run", "."], 2).contains("error: . is a directory, not a file."));
+    project.write("ROADMAP.md", &before);
+    for (id, why) in [
+        ("fleet.lock", "it ends with `.lock`"),
+        ("shared", "Autonoe uses this name for files of its own"),
+        ("a..b", "it contains `..`"),
+    ] {
+        let refused = said(&["harness", "run", "--id", id], 2);
+        assert!(refused.contains(&format!("'{id}' is not the id of a harness: {why}.")), "{refused}");
+    }
+    assert!(!project.root().join(".harness").exists());
     let large = "## Tasks\n".to_owned() + &"- [ ] **a**: One\n".repeat(320_000);
     assert!(large.len() > 5 * 1024 * 1024);
     project.write("ROADMAP.md", &large);

@@ -1,6 +1,7 @@
 //! What is wrong with a fleet file.
 
 use autonoe_files::show_bytes;
+use autonoe_harness::roadmap::dependencies::path_words;
 use autonoe_harness::roadmap::{FileProblems, KeyProblem, RoadmapProblem, did_you_mean};
 
 use super::{MAX_FILE, MAX_HARNESSES};
@@ -41,7 +42,7 @@ pub enum FleetProblem {
     UnknownDependency { name: String, meant: Option<String> },
     #[error("the harness depends on itself")]
     DependsOnItself,
-    #[error("these harnesses wait for each other: {}", .0.join(" → "))]
+    #[error("these harnesses wait for each other: {}", path_words(.0))]
     Cycle(Vec<String>),
     #[error(
         "the stage '{id}' depends on '{later}', which comes after it; a pipeline runs in the order of the file"
@@ -49,6 +50,11 @@ pub enum FleetProblem {
     PipelineOrder { id: String, later: String },
     #[error("a {strategy} needs at least {needed} harnesses, and there are {found}")]
     TooFew { strategy: &'static str, needed: usize, found: usize },
+    /// As a sentence about the file, without its dot.
+    #[error("{0}")]
+    UnusableRoadmap(String),
+    #[error("the checks decide in a {strategy}, and {roadmap} has none; add `- check:` to its tasks")]
+    NoChecks { strategy: &'static str, roadmap: String },
     #[error(transparent)]
     Key(#[from] KeyProblem),
     /// The lines and ids of both kinds of files are written in the same way.
@@ -57,6 +63,15 @@ pub enum FleetProblem {
 }
 
 impl FleetProblem {
+    /// Whether what was meant as a harness may not have been read as one because of it.
+    pub(super) fn hides_harnesses(&self) -> bool {
+        match self {
+            Self::UnknownSection { .. } | Self::HarnessOutside | Self::NoHeading => true,
+            Self::Roadmap(problem) => problem.hides_tasks(),
+            _ => false,
+        }
+    }
+
     pub(super) fn at(self, line: usize) -> (usize, Self) {
         (line, self)
     }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
-use autonoe_harness::roadmap::dependencies::cycles;
+use autonoe_harness::id::check_harness_id;
+use autonoe_harness::roadmap::dependencies::{cycles, places_of};
 use autonoe_harness::roadmap::lines::{Line, LineKind, lines};
 use autonoe_harness::roadmap::values::{self, flag, wrong_value};
 use autonoe_harness::roadmap::{KeyProblem, RoadmapProblem};
@@ -11,8 +12,8 @@ use autonoe_harness::roadmap::{KeyProblem, RoadmapProblem};
 use super::keys::{Key, SECTIONS, Section};
 use super::problem::{FleetFileError, FleetProblem};
 use super::{
-    Aggregation, FleetFile, MAX_HARNESSES, OnComplete, StrategySettings, SubHarness, UNNAMED, VoteSelection,
-    plain_name,
+    Aggregation, FleetFile, MAX_HARNESSES, OnComplete, ReadRoadmap, StrategySettings, SubHarness, UNNAMED,
+    VoteSelection, plain_name,
 };
 use crate::coordination_strategy::CoordinationStrategy;
 
@@ -43,7 +44,11 @@ struct Reader<'a> {
     problems: Vec<(usize, FleetProblem)>,
 }
 
-pub(super) fn parse(text: &str, backends: &[&str]) -> Result<FleetFile, FleetFileError> {
+pub(super) fn parse(
+    text: &str,
+    backends: &[&str],
+    read_roadmap: &mut ReadRoadmap<'_>,
+) -> Result<(FleetFile, Vec<u32>), FleetFileError> {
     let (lines, problems) = lines(text);
     let mut reader = Reader {
         name: None,
@@ -58,7 +63,7 @@ pub(super) fn parse(text: &str, backends: &[&str]) -> Result<FleetFile, FleetFil
         problems: problems.into_iter().map(|(line, problem)| FleetProblem::from(problem).at(line)).collect(),
     };
     lines.iter().for_each(|line| reader.add(line));
-    reader.finish(backends)
+    reader.finish(backends, read_roadmap)
 }
 
 impl<'a> Reader<'a> {
@@ -118,8 +123,9 @@ impl<'a> Reader<'a> {
             return self.problems.push(FleetProblem::HarnessOutside.at(line));
         }
         let id = title.trim().trim_matches(['`', '*']);
-        if !values::is_id(id) || ["shared", "inbox"].contains(&id) {
-            self.problems.push(FleetProblem::from(RoadmapProblem::Id(values::quoted(id))).at(line));
+        if let Err(why) = check_harness_id(id) {
+            let problem = RoadmapProblem::Id { id: values::quoted(id), why };
+            self.problems.push(FleetProblem::from(problem).at(line));
         }
         self.drafts.push(Draft { id, line, fields: Vec::new() });
     }
@@ -159,7 +165,11 @@ impl<'a> Reader<'a> {
         fields.push(Field { key, line: line.number, value });
     }
 
-    fn finish(mut self, backends: &[&str]) -> Result<FleetFile, FleetFileError> {
+    fn finish(
+        mut self,
+        backends: &[&str],
+        read_roadmap: &mut ReadRoadmap<'_>,
+    ) -> Result<(FleetFile, Vec<u32>), FleetFileError> {
         let settings = self.settings();
         let aggregation = self.aggregation();
         if self.drafts.len() > MAX_HARNESSES {
@@ -168,16 +178,18 @@ impl<'a> Reader<'a> {
         }
         let drafts = std::mem::take(&mut self.drafts);
         let harnesses: Vec<SubHarness> = drafts.iter().map(|draft| self.harness(draft, backends)).collect();
-        if harnesses.is_empty() && self.problems.is_empty() {
+        let hides_harnesses = |(_, problem): &(usize, FleetProblem)| problem.hides_harnesses();
+        if harnesses.is_empty() && !self.problems.iter().any(hides_harnesses) {
             self.problems.push(FleetProblem::NoHarness.at(self.harnesses_line));
         }
         self.check_names(&harnesses);
         self.check_dependencies(&harnesses, settings.coordination);
         self.check_count(&harnesses, &settings);
+        let checked_tasks = self.check_roadmaps(&harnesses, settings.coordination, read_roadmap);
         if self.problems.is_empty() {
             let name = self.name.unwrap_or_else(|| UNNAMED.to_owned());
             let objective = self.objective.trim().to_owned();
-            return Ok(FleetFile { name, objective, settings, harnesses, aggregation });
+            return Ok((FleetFile { name, objective, settings, harnesses, aggregation }, checked_tasks));
         }
         self.problems.sort_by_key(|(line, _)| *line);
         Err(FleetFileError { problems: self.problems })
@@ -279,9 +291,7 @@ impl<'a> Reader<'a> {
     fn check_dependencies(&mut self, harnesses: &[SubHarness], coordination: CoordinationStrategy) {
         let places: HashMap<&str, usize> =
             harnesses.iter().enumerate().map(|(place, harness)| (harness.id.as_str(), place)).collect();
-        let mut depends: Vec<Vec<usize>> = Vec::new();
         for (place, harness) in harnesses.iter().enumerate() {
-            let mut known = Vec::new();
             for name in &harness.depends {
                 let problem = match places.get(name.as_str()) {
                     _ if *name == harness.id => Some(FleetProblem::DependsOnItself),
@@ -291,7 +301,6 @@ impl<'a> Reader<'a> {
                         Some(FleetProblem::UnknownDependency { name: values::quoted(name), meant })
                     }
                     Some(other) => {
-                        known.push(*other);
                         let is_later = coordination == CoordinationStrategy::Pipeline && *other > place;
                         let (id, later) = (harness.id.clone(), name.clone());
                         is_later.then_some(FleetProblem::PipelineOrder { id, later })
@@ -305,13 +314,50 @@ impl<'a> Reader<'a> {
                 let problem = FleetProblem::OtherStrategy { key: "depends", strategy: coordination.name() };
                 self.problems.push(problem.at(harness.line));
             }
-            depends.push(known);
         }
-        for cycle in cycles(&depends) {
+        let ids: Vec<&str> = harnesses.iter().map(|harness| harness.id.as_str()).collect();
+        let depends =
+            harnesses.iter().map(|harness| harness.depends.iter().map(String::as_str).collect::<Vec<_>>());
+        for cycle in cycles(&places_of(&ids, depends)) {
             let Some(first) = cycle.first().copied() else { continue };
             let ids = cycle.iter().chain([&first]).map(|place| harnesses[*place].id.clone()).collect();
             self.problems.push(FleetProblem::Cycle(ids).at(harnesses[first].line));
         }
+    }
+
+    /// Reads every roadmap once. Returns how many tasks of each harness checks decide about.
+    fn check_roadmaps(
+        &mut self,
+        harnesses: &[SubHarness],
+        coordination: CoordinationStrategy,
+        read: &mut ReadRoadmap<'_>,
+    ) -> Vec<u32> {
+        let mut found: HashMap<&Path, u32> = HashMap::new();
+        let mut checked_tasks = Vec::new();
+        for harness in harnesses {
+            let path = harness.roadmap.as_path();
+            let checked = match found.get(path) {
+                Some(checked) => *checked,
+                // Its own problem was reported.
+                None if path.as_os_str().is_empty() => 0,
+                None => {
+                    let problem = match read(path) {
+                        Ok(0) if coordination.is_contest() => {
+                            let roadmap = path.display().to_string();
+                            Err(FleetProblem::NoChecks { strategy: coordination.noun(), roadmap })
+                        }
+                        Ok(checked) => Ok(checked),
+                        Err(why) => Err(FleetProblem::UnusableRoadmap(why)),
+                    };
+                    let checked = *problem.as_ref().unwrap_or(&0);
+                    self.problems.extend(problem.err().map(|problem| problem.at(harness.line)));
+                    found.insert(path, checked);
+                    checked
+                }
+            };
+            checked_tasks.push(checked);
+        }
+        checked_tasks
     }
 
     fn check_count(&mut self, harnesses: &[SubHarness], settings: &StrategySettings) {
@@ -321,7 +367,7 @@ impl<'a> Reader<'a> {
             CoordinationStrategy::Voting => settings.min_votes.max(2),
         };
         if !harnesses.is_empty() && harnesses.len() < needed {
-            let (strategy, found) = (settings.coordination.name(), harnesses.len());
+            let (strategy, found) = (settings.coordination.noun(), harnesses.len());
             self.problems.push(FleetProblem::TooFew { strategy, needed, found }.at(self.harnesses_line));
         }
     }

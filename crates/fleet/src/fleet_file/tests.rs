@@ -38,8 +38,12 @@ on_complete: merge_all
 output_dir: ./out
 ";
 
+fn valid(text: &str) -> FleetFile {
+    FleetFile::parse(text, &BACKENDS, &mut |_| Ok(1)).expect(text).0
+}
+
 fn problems(text: &str) -> Vec<String> {
-    let error = FleetFile::parse(text, &BACKENDS).expect_err(text);
+    let error = FleetFile::parse(text, &BACKENDS, &mut |_| Ok(1)).expect_err(text);
     error.to_string().lines().map(str::to_owned).collect()
 }
 
@@ -49,7 +53,7 @@ fn file(strategy: &str, harnesses: &str) -> String {
 
 #[test]
 fn a_whole_file_is_read() {
-    let fleet = FleetFile::parse(FILE, &BACKENDS).expect("valid");
+    let fleet = valid(FILE);
     assert_eq!((fleet.name.as_str(), fleet.objective.as_str()), ("the-book-shop", "Sell books."));
     let settings = &fleet.settings;
     assert_eq!(
@@ -71,7 +75,7 @@ fn a_whole_file_is_read() {
         (fleet.aggregation.on_complete, fleet.aggregation.output_dir.as_deref()),
         (OnComplete::MergeAll, Some(Path::new("./out")))
     );
-    assert_eq!(FleetFile::parse(&FILE.replace('\n', "\r\n"), &BACKENDS).expect("valid"), fleet);
+    assert_eq!(valid(&FILE.replace('\n', "\r\n")), fleet);
 }
 
 #[test]
@@ -79,8 +83,7 @@ fn names_and_defaults_are_those_of_the_original() {
     // parallel{fail_fast=false, max_concurrent=10}; pipeline{stop_on_failure=true, pass_context=true, initial_context};
     // race{min_progress_to_win=.8, terminate_losers=true}; voting{min_votes=2, selection_criteria=first|…}; retry_failed true, max_retries 2.
     let two = "### a\nroadmap: a.md\n### b\nroadmap: b.md\n";
-    let settings =
-        |strategy: &str| FleetFile::parse(&file(strategy, two), &BACKENDS).expect(strategy).settings;
+    let settings = |strategy: &str| valid(&file(strategy, two)).settings;
     for (name, strategy) in [
         ("parallel", CoordinationStrategy::Parallel),
         ("Pipeline", CoordinationStrategy::Pipeline),
@@ -163,6 +166,15 @@ on_complete: push
 }
 
 #[test]
+fn what_is_wrong_with_an_id_is_said() {
+    let said =
+        |id: &str| problems(&file("coordination: parallel", &format!("### {id}\nroadmap: r.md\n"))).join("");
+    assert_eq!(said("fleet.lock"), "line 4: 'fleet.lock' is not an id: it ends with `.lock`");
+    assert_eq!(said("a..b"), "line 4: 'a..b' is not an id: it contains `..`");
+    assert_eq!(said("shared"), "line 4: 'shared' is not an id: Autonoe uses this name for files of its own");
+}
+
+#[test]
 fn a_circle_is_shown_as_a_path() {
     let harness = |id: &str, depends: &str| format!("### {id}\nroadmap: r.md\ndepends: {depends}\n");
     let circle = [harness("a", "c"), harness("b", "a"), harness("c", "b"), harness("d", "d")].concat();
@@ -176,6 +188,43 @@ fn a_circle_is_shown_as_a_path() {
     );
 }
 
+/// What a file says of its roadmaps, and what is wrong with them, is reported with everything else.
+#[test]
+fn no_problem_hides_another_one() {
+    let harness = |id: &str, rest: &str| format!("### {id}\nroadmap: {id}.md\n{rest}");
+    let read = |path: &Path| match path.to_str() {
+        Some("b.md") => Err("b.md cannot be read: it does not exist".to_owned()),
+        Some("free.md") => Ok(0),
+        _ => Ok(2),
+    };
+    let found = |strategy: &str, harnesses: &[String]| {
+        let text = file(strategy, &harnesses.concat());
+        FleetFile::parse(&text, &BACKENDS, &mut |path| read(path)).expect_err(&text).to_string()
+    };
+    let circle = [harness("a", "depends: b\nfrob: 1\n"), harness("b", "depends: a\n"), harness("a", "")];
+    assert_eq!(
+        found("coordination: parallel", &circle),
+        "line 4: these harnesses wait for each other: a → b → a\n\
+         line 7: unknown key 'frob'\n\
+         line 8: b.md cannot be read: it does not exist\n\
+         line 11: two harnesses are called 'a'; the other one is in line 4"
+    );
+    let race =
+        [harness("a", ""), harness("free", "depends: a\n"), "### other\nroadmap: free.md\n".to_owned()];
+    assert_eq!(
+        found("coordination: voting", &race),
+        "line 6: 'depends' has no meaning for voting; leave it out\n\
+         line 6: the checks decide in a vote, and free.md has none; add `- check:` to its tasks"
+    );
+    let (_, checked) = FleetFile::parse(
+        &file("coordination: parallel", &[harness("a", ""), harness("free", "")].concat()),
+        &BACKENDS,
+        &mut |path| read(path),
+    )
+    .expect("valid");
+    assert_eq!(checked, [2, 0]);
+}
+
 #[test]
 fn a_strategy_needs_harnesses_that_fit_it() {
     let one = "### a\nroadmap: a.md\n";
@@ -184,7 +233,7 @@ fn a_strategy_needs_harnesses_that_fit_it() {
     assert_eq!(said("coordination: race", one), "line 3: a race needs at least 2 harnesses, and there are 1");
     assert_eq!(
         said("coordination: voting\nmin_votes: 3", &two),
-        "line 4: a voting needs at least 3 harnesses, and there are 2"
+        "line 4: a vote needs at least 3 harnesses, and there are 2"
     );
     assert_eq!(
         said("coordination: race", &format!("{two}depends: a\n")),
@@ -200,7 +249,21 @@ fn a_strategy_needs_harnesses_that_fit_it() {
     );
     assert_eq!(
         problems(""),
-        ["line 1: the strategy is missing; write `- coordination: parallel` below `## Strategy`"]
+        [
+            "line 1: the strategy is missing; write `- coordination: parallel` below `## Strategy`",
+            "line 1: the fleet has no harness; write one below `## Sub-Harnesses`: `### id`"
+        ]
+    );
+    assert_eq!(
+        said("coordination: race\nmin_progress_to_win: 2", ""),
+        "line 3: '2' is not a valid min_progress_to_win; expected a number from 0 to 1\n\
+         line 4: the fleet has no harness; write one below `## Sub-Harnesses`: `### id`"
+    );
+    // A harness that was lost has its own problem.
+    assert!(
+        !problems("## Strategy\ncoordination: parallel\n### a\nroadmap: a.md\n")
+            .join("")
+            .contains("no harness")
     );
     assert_eq!(problems(&"x".repeat(2 << 20)), ["line 1: the file is larger than 1 MiB"]);
 }

@@ -8,7 +8,7 @@ use crate::fleet_file::FleetFile;
 fn plan(name: &str) -> FleetFile {
     let text =
         format!("# {name}\n## Strategy\ncoordination: parallel\n## Sub-Harnesses\n### a\nroadmap: a.md\n");
-    FleetFile::parse(&text, &[]).expect("valid")
+    FleetFile::parse(&text, &[], &mut |_| Ok(1)).expect("valid").0
 }
 
 #[test]

@@ -153,7 +153,7 @@ fn plan(strategy: &str, harnesses: &[(&str, &str)]) -> FleetFile {
     let harnesses: String =
         harnesses.iter().map(|(id, depends)| format!("### {id}\nroadmap: r.md\n{depends}\n")).collect();
     let text = format!("# Test\n## Strategy\n{strategy}\n## Sub-Harnesses\n{harnesses}");
-    FleetFile::parse(&text, &[]).expect("valid")
+    FleetFile::parse(&text, &[], &mut |_| Ok(1)).expect("valid").0
 }
 
 #[test]

@@ -8,10 +8,34 @@ use super::{Task, TaskId};
 
 /// For each task, the places of those that it depends on. Unknown ones are left out.
 pub(super) fn places(tasks: &[Task]) -> Vec<Vec<usize>> {
-    let by_id: HashMap<&str, usize> =
-        tasks.iter().enumerate().map(|(place, task)| (task.id.as_str(), place)).collect();
-    let of = |task: &Task| task.depends.iter().filter_map(|id| by_id.get(id.as_str()).copied()).collect();
-    tasks.iter().map(of).collect()
+    let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
+    places_of(&ids, tasks.iter().map(|task| task.depends.iter().map(TaskId::as_str).collect()))
+}
+
+/// For each of several things with these ids, the places of those that it waits for. Unknown ones are left out. Things with the same id are
+/// one, at the first place, so that each circle is found.
+pub fn places_of<'a>(ids: &[&'a str], depends: impl Iterator<Item = Vec<&'a str>>) -> Vec<Vec<usize>> {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (place, id) in ids.iter().enumerate() {
+        first.entry(id).or_insert(place);
+    }
+    let mut places = vec![Vec::new(); ids.len()];
+    for (id, names) in ids.iter().zip(depends) {
+        places[first[id]].extend(names.iter().filter_map(|name| first.get(name).copied()));
+    }
+    places
+}
+
+/// Names of a circle that are shown; the rest is counted.
+const SHOWN_NAMES: usize = 20;
+
+/// `a → b → a`.
+pub fn path_words(ids: &[String]) -> String {
+    let shown = ids.iter().take(SHOWN_NAMES).map(String::as_str).collect::<Vec<_>>().join(" → ");
+    match ids.len().saturating_sub(SHOWN_NAMES) {
+        0 => shown,
+        more => format!("{shown} → … {more} more"),
+    }
 }
 
 /// Problems for which a similar name is looked for: each takes a look at all tasks.

@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         if has(&["max time", "timeout"]) {
             defaults.timeout = values::time(value)?;
         } else if has(&["retries"]) {
-            defaults.max_retries = values::number("max_retries", value, 0)?;
+            defaults.max_retries = values::attempts("max_retries", value)?;
         } else if has(&["working directory", "cwd"]) {
             defaults.cwd = values::directory(value)?;
         } else if has(&["max iterations"]) {
@@ -260,7 +260,8 @@ impl<'a> Reader<'a> {
             self.roadmap.tasks.push(task);
         }
         // A line that was meant as a task has its own problem.
-        if self.roadmap.tasks.is_empty() && self.problems.is_empty() {
+        let hides_tasks = |(_, problem): &(usize, RoadmapProblem)| problem.hides_tasks();
+        if self.roadmap.tasks.is_empty() && !self.problems.iter().any(hides_tasks) {
             self.problems.push(RoadmapProblem::NoTask.at(self.tasks_line));
         }
         self.problems.extend(dependencies::problems(&self.roadmap.tasks));

@@ -3,9 +3,11 @@
 use autonoe_core::check_item::CheckItemError;
 use autonoe_files::show_bytes;
 
+use super::dependencies::path_words;
 use super::file_problems::FileProblems;
 use super::key_problem::{KeyProblem, did_you_mean};
 use super::{MAX_ROADMAP, MAX_TASKS};
+use crate::id::IdProblem;
 
 pub type RoadmapError = FileProblems<RoadmapProblem>;
 
@@ -33,10 +35,8 @@ pub enum RoadmapProblem {
     NotATask,
     #[error("expected `[ ]` or `[x]`")]
     Box,
-    #[error(
-        "'{0}' is not an id; use at most 64 letters, digits, `-`, `_` and `.`, and begin with a letter or a digit"
-    )]
-    Id(String),
+    #[error("'{id}' is not an id: {why}")]
+    Id { id: String, why: IdProblem },
     #[error("the task '{0}' has no description")]
     NoDescription(String),
     #[error("two tasks are called '{id}'; the other one is in line {first}")]
@@ -61,13 +61,28 @@ pub enum RoadmapProblem {
     UnknownDependency { name: String, meant: Option<String> },
     #[error("the task depends on itself")]
     DependsOnItself,
-    #[error("these tasks wait for each other: {}", .0.join(" → "))]
+    #[error("these tasks wait for each other: {}", path_words(.0))]
     Cycle(Vec<String>),
     #[error("the new tasks would change what is in the roadmap already")]
     ChangesOthers,
 }
 
 impl RoadmapProblem {
+    /// Whether what was meant as a task may not have been read as one because of it.
+    pub fn hides_tasks(&self) -> bool {
+        matches!(
+            self,
+            Self::TooLarge
+                | Self::BlockNotClosed
+                | Self::CommentNotClosed
+                | Self::UnknownSection { .. }
+                | Self::TaskOutside
+                | Self::IndentedTask
+                | Self::NotATask
+                | Self::StrayText
+        )
+    }
+
     pub(crate) fn at(self, line: usize) -> (usize, Self) {
         (line, self)
     }

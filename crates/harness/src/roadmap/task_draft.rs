@@ -9,6 +9,7 @@ use super::lines::BoxedItem;
 use super::problem::RoadmapProblem;
 use super::values;
 use super::{Task, TaskDefaults, TaskId};
+use crate::id::check_id;
 
 type Problems = Vec<(usize, RoadmapProblem)>;
 
@@ -47,8 +48,8 @@ impl<'a> TaskDraft<'a> {
             problems.push(RoadmapProblem::NotATask.at(line));
             return None;
         };
-        if !values::is_id(id) {
-            problems.push(RoadmapProblem::Id(values::quoted(id)).at(line));
+        if let Err(why) = check_id(id) {
+            problems.push(RoadmapProblem::Id { id: values::quoted(id), why }.at(line));
         }
         let (done, description) = (item.done.unwrap_or_default(), description.to_owned());
         Some(Self { line, id, done, description, phase, fields: Vec::new(), key_indent: None })
@@ -170,7 +171,7 @@ fn apply(
         Key::Cwd => task.cwd = values::directory(value)?,
         Key::Cli => task.cli = values::backends(value, backends)?,
         Key::Model => task.model = Some(value.trim_matches('`').to_owned()),
-        Key::MaxRetries => task.max_retries = values::number("max_retries", value, 0)?,
+        Key::MaxRetries => task.max_retries = values::attempts("max_retries", value)?,
         Key::MaxIterations => task.max_iterations = values::iterations("max_iterations", value)?,
         Key::StuckAfter => task.stuck_after = values::number("stuck_after", value, 1)?,
         Key::Issue => task.issue = Some(values::issue(value)?),

@@ -202,11 +202,40 @@ stray text
         "line 17: expected `[ ]` or `[x]`",
         "line 18: two tasks are called 'b'; the other one is in line 17",
         "line 19: expected a task: `- [ ] **id**: what to do`",
-        "line 20: '../d' is not an id; use at most 64 letters, digits, `-`, `_` and `.`, and begin with a letter or a digit",
+        "line 20: '../d' is not an id: it contains '/'; use letters, digits, `-`, `_` and `.`",
         "line 21: the task 'e' has no description",
         "line 24: the value of 'timeout' must be on one line",
     ];
     assert_eq!(errors(text), expected);
+}
+
+#[test]
+fn no_problem_hides_another_one() {
+    let twice = "## Tasks\n- [ ] **a**: A\n  - depends: b\n- [ ] **b**: B\n  - depends: a\n- [ ] **a**: C\n";
+    assert_eq!(
+        errors(twice),
+        [
+            "line 2: these tasks wait for each other: a → b → a",
+            "line 6: two tasks are called 'a'; the other one is in line 2"
+        ]
+    );
+    let found = errors("## Constraints\n- Max retries per task: 0\n## Tasks\n");
+    assert_eq!(
+        found,
+        [
+            "line 2: '0' is not a valid max_retries; expected a number of at least 1, which counts all attempts",
+            "line 3: the roadmap has no task; write one below `## Tasks`: `- [ ] **id**: what to do`"
+        ]
+    );
+}
+
+#[test]
+fn a_long_circle_is_cut() {
+    let task = |number: usize| format!("- [ ] **t{number}**: T\n  - depends: t{}\n", (number + 1) % 10_000);
+    let text = format!("## Tasks\n{}", (0..10_000).map(task).collect::<String>());
+    let found = errors(&text);
+    assert!(found[0].starts_with("line 2: these tasks wait for each other: t0 → t1 → "), "{}", found[0]);
+    assert!(found[0].ends_with("→ t19 → … 9981 more"), "{}", found[0]);
 }
 
 #[test]

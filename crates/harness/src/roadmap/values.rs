@@ -85,6 +85,12 @@ pub fn number(key: &'static str, text: &str, least: u32) -> Result<u32, KeyProbl
     text.trim().parse().ok().filter(|number| (least..=MOST).contains(number)).ok_or_else(wrong)
 }
 
+/// How often something is tried in all.
+pub fn attempts(key: &'static str, text: &str) -> Result<u32, KeyProblem> {
+    let wrong = |_| wrong_value(key, text, "a number of at least 1, which counts all attempts");
+    number(key, text, 1).map_err(wrong)
+}
+
 /// A number, or `unlimited`.
 pub fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, KeyProblem> {
     let expected = "a number of at least 1, or `unlimited`";
@@ -142,15 +148,4 @@ pub fn backends(value: &str, known: &[&str]) -> Result<Vec<String>, KeyProblem> 
         found.push(name);
     }
     Ok(found)
-}
-
-/// Whether this may be the id of a task and the end of the name of its branch.
-pub fn is_id(text: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    text.len() <= 64
-        && text.chars().all(is_plain)
-        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && !text.contains("..")
-        && !text.ends_with('.')
-        && !text.ends_with(".lock")
 }

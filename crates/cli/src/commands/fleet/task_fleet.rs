@@ -4,12 +4,17 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_files::{UntrustedDir, Visibility};
-use autonoe_fleet::{CoordinationStrategy, FleetFile};
+use autonoe_fleet::{CoordinationStrategy, FleetFile, FleetProblem};
+use autonoe_harness::roadmap::Roadmap;
+use autonoe_harness::task_plan::invalid;
 use autonoe_store::{Project, sha256_hex};
 
+use super::up::{FleetPlan, checked_tasks, read_roadmap};
 use crate::backend_name::BackendWithModel;
 use crate::engine::name_in_project;
 use crate::write_fault::cannot_write;
+
+const HARNESS: &str = ".harness";
 
 /// Characters of a task that are its description; the whole text is its goal.
 const DESCRIPTION: usize = 80;
@@ -24,10 +29,49 @@ pub struct TaskFleet<'a> {
     pub checks: &'a [String],
 }
 
+/// The roadmap of a task, which is not written before the fleet is about to begin.
+pub struct TaskRoadmap {
+    /// In `.harness/`.
+    name: String,
+    text: String,
+}
+
+impl TaskRoadmap {
+    fn of(text: String) -> Self {
+        Self { name: format!("task-{}.md", &sha256_hex(text.as_bytes())[..8]), text }
+    }
+
+    fn path(&self) -> PathBuf {
+        Path::new(HARNESS).join(&self.name)
+    }
+
+    /// Returns whether it was missing.
+    pub fn write(&self, project: &Project) -> Result<bool, Fault> {
+        let written = UntrustedDir::open(project.root())
+            .and_then(|root| root.create_missing(Path::new(HARNESS), Visibility::OwnerOnly))
+            .and_then(|all| {
+                all.write_missing(".gitignore".as_ref(), b"*\n")?;
+                let is_new = !all.has(self.name.as_ref());
+                all.replace(self.name.as_ref(), self.text.as_bytes(), Visibility::OwnerOnly)?;
+                Ok(is_new)
+            });
+        let directory = project.root().join(HARNESS);
+        written.map_err(|error| cannot_write(FaultLayer::System, "fleet", &directory, &error))
+    }
+
+    /// Of a fleet that does not begin.
+    pub fn remove(&self, project: &Project) {
+        // Ignored: what is left does no harm.
+        let _ = UntrustedDir::open(project.root())
+            .and_then(|root| root.existing(Path::new(HARNESS)))
+            .and_then(|all| all.remove(self.name.as_ref()));
+    }
+}
+
 impl TaskFleet<'_> {
-    /// The fleet, as a file would describe it. The roadmap of a task is written to `.harness/`.
-    pub fn plan(&self, project: &Project, known_backends: &[&str]) -> Result<FleetFile, Fault> {
-        let roadmap = self.roadmap(project)?;
+    /// The fleet, as a file would describe it.
+    pub fn plan(&self, project: &Project, known_backends: &[&str]) -> Result<FleetPlan, Fault> {
+        let (roadmap, task) = self.roadmap(project)?;
         let mut text = format!(
             "# Fleet: {name}\n## Strategy\n- coordination: {name}\n## Sub-Harnesses\n",
             name = self.strategy.name()
@@ -43,38 +87,44 @@ impl TaskFleet<'_> {
             }
             ids.push(id);
         }
-        FleetFile::parse(&text, known_backends).map_err(|error| {
+        let mut read = |path: &Path| match &task {
+            Some(task) => {
+                let parsed = Roadmap::parse(&task.text, known_backends);
+                parsed.map(|roadmap| checked_tasks(&roadmap)).map_err(|error| invalid(path, &error).message)
+            }
+            None => read_roadmap(project, path, known_backends),
+        };
+        let parsed = FleetFile::parse(&text, known_backends, &mut read);
+        let (file, checked_tasks) = parsed.map_err(|error| {
             // The lines of a file that nobody has written help nobody.
-            let problems: Vec<String> =
-                error.problems.iter().map(|(_, problem)| problem.to_string()).collect();
+            let words = |problem: &FleetProblem| match (problem, &task) {
+                (FleetProblem::NoChecks { strategy, .. }, Some(_)) => {
+                    format!("the checks decide in a {strategy}, and the task has none; add --check COMMAND")
+                }
+                (problem, _) => problem.to_string(),
+            };
+            let problems: Vec<String> = error.problems.iter().map(|(_, problem)| words(problem)).collect();
             Fault::permanent(
                 FaultLayer::Config,
                 "fleet",
                 format!("This fleet cannot be started: {}.", problems.join("; ")),
             )
-        })
+        })?;
+        Ok(FleetPlan { file, checked_tasks, task })
     }
 
-    fn roadmap(&self, project: &Project) -> Result<PathBuf, Fault> {
+    /// Relative to the project; and what is to be written there, if the task is not a roadmap.
+    fn roadmap(&self, project: &Project) -> Result<(PathBuf, Option<TaskRoadmap>), Fault> {
         let path = Path::new(self.task);
         if path.extension().is_some_and(|end| end == "md") {
             if let Some(check) = self.checks.first() {
                 let message = format!("--check {check}: the checks of a roadmap are in its file.");
                 return Err(Fault::permanent(FaultLayer::Config, "fleet", message));
             }
-            return name_in_project(project, path);
+            return Ok((name_in_project(project, path)?, None));
         }
-        let text = self.roadmap_text()?;
-        let name = format!("task-{}.md", &sha256_hex(text.as_bytes())[..8]);
-        let directory = project.root().join(".harness");
-        let written = UntrustedDir::open(project.root())
-            .and_then(|root| root.create_missing(Path::new(".harness"), Visibility::OwnerOnly))
-            .and_then(|all| {
-                all.write_missing(".gitignore".as_ref(), b"*\n")?;
-                all.replace(name.as_ref(), text.as_bytes(), Visibility::OwnerOnly)
-            });
-        written.map_err(|error| cannot_write(FaultLayer::System, "fleet", &directory, &error))?;
-        Ok(Path::new(".harness").join(name))
+        let task = TaskRoadmap::of(self.roadmap_text()?);
+        Ok((task.path(), Some(task)))
     }
 
     /// A roadmap with one task.
@@ -105,7 +155,7 @@ mod tests {
     use autonoe_harness::roadmap::Roadmap;
     use autonoe_store::Project;
 
-    use super::TaskFleet;
+    use super::{FleetPlan, TaskFleet};
     use crate::backend_name::BackendWithModel;
 
     #[test]
@@ -119,7 +169,12 @@ mod tests {
         let task = "Build **it**: `x`\n\n# Not a heading\n- and this";
         let fleet =
             TaskFleet { strategy: CoordinationStrategy::Race, backends: &backends, task, checks: &checks };
-        let plan = fleet.plan(&project, &["claude", "codex"]).expect("a fleet");
+        let FleetPlan { file: plan, checked_tasks, task: written } =
+            fleet.plan(&project, &["claude", "codex"]).expect("a fleet");
+        assert_eq!(checked_tasks, [1, 1, 1]);
+        assert!(!project.root().join(".harness").exists(), "nothing is written before the fleet begins");
+        let written = written.expect("a roadmap");
+        assert_eq!([(); 2].map(|()| written.write(&project).expect("written")), [true, false]);
         let ids: Vec<&str> = plan.harnesses.iter().map(|harness| harness.id.as_str()).collect();
         assert_eq!((ids, plan.name.as_str()), (vec!["claude", "codex", "codex_2"], "race"));
         assert_eq!(plan.harnesses[0].model.as_deref(), Some("opus"));
@@ -131,11 +186,13 @@ mod tests {
         assert_eq!(commands, ["make test", "./x", "echo `date`"]);
         let other = TaskFleet { task: "Something else", ..fleet };
         assert_ne!(
-            other.plan(&project, &["claude", "codex"]).expect("a fleet").harnesses[0].roadmap,
+            other.plan(&project, &["claude", "codex"]).expect("a fleet").file.harnesses[0].roadmap,
             plan.harnesses[0].roadmap
         );
+        written.remove(&project);
+        assert!(!project.root().join(&plan.harnesses[0].roadmap).exists());
         let one = TaskFleet { backends: &backends[..1], ..other };
-        let said = one.plan(&project, &["claude", "codex"]).expect_err("one is no race").message;
+        let said = one.plan(&project, &["claude", "codex"]).err().expect("one is no race").message;
         assert_eq!(said, "This fleet cannot be started: a race needs at least 2 harnesses, and there are 1.");
     }
 }

@@ -7,16 +7,19 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_files::{ReadError, read_bytes_beneath, to_text};
 use autonoe_fleet::{
-    CoordinationStrategy, FleetEvent, FleetFile, FleetOutcome, Supervisor, SupervisorError, WakeUp,
+    CoordinationStrategy, FleetEvent, FleetFile, FleetOutcome, MetaStateError, Supervisor, SupervisorError,
+    WakeUp,
 };
+use autonoe_harness::roadmap::Roadmap;
 use autonoe_harness::task_plan::RoadmapFile;
 use autonoe_store::Project;
 use clap::{Args, Command, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::processes::with_processes;
 use super::screen::FleetScreen;
-use super::task_fleet::TaskFleet;
+use super::task_fleet::{TaskFleet, TaskRoadmap};
 use crate::backend_name::{self, BackendWithModel};
 use crate::completion_candidates;
 use crate::engine::name_in_project;
@@ -64,6 +67,15 @@ pub struct FleetUpArgs {
     options: Vec<String>,
 }
 
+/// A fleet that may begin.
+pub struct FleetPlan {
+    pub file: FleetFile,
+    /// Of each harness: tasks that checks decide about.
+    pub checked_tasks: Vec<u32>,
+    /// The roadmap of a task from the command line, which is not written yet.
+    pub task: Option<TaskRoadmap>,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum StrategyChoice {
     Parallel,
@@ -97,7 +109,7 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment, parser: &Command) -
         .plan(&project, &backends)?,
         None => read_plan(&project, args.target.as_deref().unwrap_or("FLEET.md"), &backends)?,
     };
-    let checked_tasks = checked_tasks(&project, &plan, &backends)?;
+    let FleetPlan { file: plan, checked_tasks, task } = plan;
     let no_sandbox = check_options(&plan, &project, &args.options, parser)?;
 
     let runtime = runtime()?;
@@ -121,12 +133,21 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment, parser: &Command) -
         name.ends_with(".md") && plan.harnesses.iter().any(|harness| harness.roadmap.ends_with(name))
     };
     let left_out = left_out.iter().map(String::as_str).filter(|name| !is_given(name) && *name != "FLEET.md");
-    for message in beginning.map(present::beginning).into_iter().chain(present::left_out(left_out)) {
-        screen.warn(&message);
-    }
+    beginning.map(present::beginning).iter().for_each(|message| screen.warn(message));
     let show = |event: &FleetEvent| screen.show(event);
+    let new_task = match task {
+        Some(task) => task.write(&project)?.then_some(task),
+        None => None,
+    };
     let supervisor = Supervisor::open(project.root(), &plan, &checked_tasks, &clones, &wake_up, &show);
-    let supervisor = supervisor.map_err(supervisor_fault)?;
+    let supervisor = supervisor.map_err(|error| {
+        new_task.iter().for_each(|task| task.remove(&project));
+        let is_foreign = matches!(error, SupervisorError::State(MetaStateError::Foreign { .. }));
+        let fault = supervisor_fault(error);
+        if is_foreign { with_processes(fault, &project, environment) } else { fault }
+    })?;
+    // Not before: a fleet that does not begin leaves nothing out.
+    present::left_out(left_out).iter().for_each(|message| screen.warn(message));
     clones.remove_earlier(supervisor.number())?;
     let (outcome, _) = supervisor.run().map_err(supervisor_fault)?;
     Ok(match outcome {
@@ -143,7 +164,7 @@ fn known_backends(environment: &Environment) -> Result<Vec<String>, Fault> {
     Ok(built_in.chain(environment.user_config()?.agents.into_keys()).collect())
 }
 
-fn read_plan(project: &Project, file: &str, backends: &[&str]) -> Result<FleetFile, Fault> {
+fn read_plan(project: &Project, file: &str, backends: &[&str]) -> Result<FleetPlan, Fault> {
     let wrong = |message: String| Fault::permanent(FaultLayer::Config, "fleet", message);
     let path = Path::new(file);
     if path.symlink_metadata().is_err()
@@ -159,34 +180,34 @@ fn read_plan(project: &Project, file: &str, backends: &[&str]) -> Result<FleetFi
     let text = text.map_err(|error: ReadError| {
         wrong(format!("{} cannot be read: {error}.", name.display())).hint(error.advice())
     })?;
-    FleetFile::parse(&text, backends).map_err(|error| {
+    let mut read = |path: &Path| read_roadmap(project, path, backends);
+    let (file, checked_tasks) = FleetFile::parse(&text, backends, &mut read).map_err(|error| {
         let count = match error.problems.len() {
             1 => "a problem".to_owned(),
             several => format!("{several} problems"),
         };
         wrong(format!("{} has {count}:\n{error}", name.display())).hint("docs/fleet.md describes the file.")
-    })
+    })?;
+    Ok(FleetPlan { file, checked_tasks, task: None })
 }
 
-/// Reads every roadmap, and counts its tasks that checks decide about.
-fn checked_tasks(project: &Project, plan: &FleetFile, backends: &[&str]) -> Result<Vec<u32>, Fault> {
-    let mut counts = Vec::new();
-    for harness in &plan.harnesses {
-        let name: PathBuf = harness.roadmap.components().collect();
-        let (_, roadmap) = RoadmapFile::open(project.root(), &name, backends)?;
-        let checked = roadmap.tasks.iter().filter(|task| !task.done && !task.checks.is_empty()).count();
-        if checked == 0 && plan.settings.coordination.is_contest() {
-            let message = format!(
-                "The checks decide in a {}, and {} has none.",
-                plan.settings.coordination.name(),
-                harness.roadmap.display()
-            );
-            return Err(Fault::permanent(FaultLayer::Config, "no_checks", message)
-                .hint("Add `- check:` to its tasks, or --check COMMAND to the command."));
-        }
-        counts.push(u32::try_from(checked).unwrap_or(u32::MAX));
+/// Tasks of a roadmap that checks decide about.
+pub fn checked_tasks(roadmap: &Roadmap) -> u32 {
+    let checked = roadmap.tasks.iter().filter(|task| !task.done && !task.checks.is_empty()).count();
+    u32::try_from(checked).unwrap_or(u32::MAX)
+}
+
+/// Reads a roadmap of the project for a fleet; an error is a sentence without its dot.
+pub fn read_roadmap(project: &Project, path: &Path, backends: &[&str]) -> Result<u32, String> {
+    let name: PathBuf = path.components().collect();
+    if project.root().join(&name).symlink_metadata().is_err() {
+        return Err(format!("{} does not exist", name.display()));
     }
-    Ok(counts)
+    match RoadmapFile::open(project.root(), &name, backends) {
+        Ok((_, roadmap)) => Ok(checked_tasks(&roadmap)),
+        // Its lines are not those of the fleet file.
+        Err(fault) => Err(fault.message.trim_end_matches('.').replace('\n', "\n  ")),
+    }
 }
 
 /// Parses the command of every harness before any of them starts. Returns whether they run without the sandbox.

@@ -5,10 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_fleet::BEGIN;
 use autonoe_harness::alerts::OnCritical;
+use autonoe_harness::control::HarnessFileError;
+use autonoe_harness::id::check_harness_id;
 use autonoe_workspace::{LandWhen, OwnEditedFile, SiteOptions};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
@@ -76,6 +78,11 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
         return Ok(exit::DONE);
     }
     let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
+    if let Err(why) = check_harness_id(&id) {
+        let message = HarnessFileError::Id { id, why }.to_string();
+        return Err(Fault::permanent(FaultLayer::Config, "harness_id", message)
+            .hint("Choose another name with --id."));
+    }
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
     let file = Arc::new(file);
     let own_edits = Some(OwnEditedFile(Arc::clone(&file) as _));
@@ -107,11 +114,16 @@ fn may_begin() -> bool {
         && line.as_bytes() == BEGIN
 }
 
-/// `ROADMAP.md` is `roadmap`.
+/// `ROADMAP.md` is `roadmap`. A name that no harness can have becomes `roadmap-NAME`.
 fn default_id(name: &Path) -> String {
     let stem = name.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-    stem.chars().map(|letter| if is_plain(letter) { letter } else { '-' }).take(64).collect()
+    let plain = stem.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
+    let id: String = plain.take(64).collect();
+    match check_harness_id(&id) {
+        Ok(()) => id,
+        Err(_) => format!("roadmap-{}", id.trim_start_matches('-')).chars().take(64).collect(),
+    }
 }
 
 /// Tasks that an agent may propose at once.
@@ -124,4 +136,31 @@ struct NotANumberOfTasks;
 fn further_tasks(text: &str) -> Result<NonZeroUsize, NotANumberOfTasks> {
     let number = text.parse().ok().filter(|number: &NonZeroUsize| number.get() <= MOST_FURTHER_TASKS);
     number.ok_or(NotANumberOfTasks)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use autonoe_harness::id::check_harness_id;
+
+    use super::default_id;
+
+    #[test]
+    fn every_name_of_a_file_gives_an_id() {
+        for (name, id) in [
+            ("ROADMAP.md", "roadmap"),
+            ("a/My Plan.v2.md", "my-plan-v2"),
+            ("shared.md", "roadmap-shared"),
+            ("_x.md", "roadmap-_x"),
+            (".hidden.md", "roadmap-hidden"),
+            ("Ä.md", "roadmap-"),
+        ] {
+            assert_eq!(default_id(Path::new(name)), id);
+            assert_eq!(check_harness_id(id), Ok(()));
+        }
+        for long in ["x".repeat(200), format!("_{}", "x".repeat(200))] {
+            assert_eq!(check_harness_id(&default_id(Path::new(&long))), Ok(()));
+        }
+    }
 }
