@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use autonoe_core::event::Usage;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::SessionEnd;
 use futures::StreamExt;
@@ -72,6 +73,8 @@ pub enum ReplyProgress {
     Thought(String),
     /// The next fragment of the text. After a retry the text starts over.
     Text(String),
+    /// What a reply has cost that cannot be used.
+    Wasted(Usage),
     /// The call failed and is retried after `pause`.
     Retrying {
         /// Counts from 1.
@@ -260,7 +263,7 @@ impl Model {
             let Some(event) = event else { break };
             let update = match event.map_err(failed)? {
                 ChatStreamEvent::End(_) if !frames.notes().has_events => break,
-                ChatStreamEvent::End(end) => return self.finish(end, &frames.notes()),
+                ChatStreamEvent::End(end) => return self.finish(end, &frames.notes(), progress),
                 ChatStreamEvent::Chunk(chunk) if chunk.content.is_empty() => continue,
                 ChatStreamEvent::Chunk(chunk) => Some(ReplyProgress::Text(chunk.content)),
                 ChatStreamEvent::ReasoningChunk(chunk) if chunk.content.is_empty() => continue,
@@ -301,31 +304,45 @@ impl Model {
             .unwrap_or_else(|| classify(error, notes, context))
     }
 
-    /// Checks that the reply is complete: the library also reports an end when the service just stops
-    /// sending.
-    fn finish(&self, end: StreamEnd, notes: &StreamNotes) -> Result<Reply, ModelFailure> {
-        let kind = self.provider.kind;
-        if let Some(failure) = noted_failure(notes, self.context()) {
-            return Err(failure);
-        }
-        // These streams end with an explicit end event.
-        let has_end_event = matches!(kind, ProviderKind::Anthropic | ProviderKind::OpenAiCompatible);
-        if end.captured_stop_reason.is_none() && !has_end_event {
-            return Err(cut_off(self.context()));
-        }
-        if let Some(reason) = end.captured_stop_reason.as_ref().and_then(|stop| failed_stop(stop, kind)) {
-            return Err(broken(reason, self.context()));
-        }
+    /// Checks that the reply is complete, and reports what it has cost otherwise.
+    fn finish(
+        &self,
+        end: StreamEnd,
+        notes: &StreamNotes,
+        progress: &(dyn Fn(ReplyProgress) + Send + Sync),
+    ) -> Result<Reply, ModelFailure> {
+        let failure = self.failure_of(&end, notes);
         let has_usage = end.captured_usage.is_some();
-        let mut reply = dialect::reply(end, kind, notes);
-        if reply.text.is_none() && reply.calls.is_empty() && reply.stop == FinishReason::Natural {
-            return Err(empty(self.context()));
-        }
+        let mut reply = dialect::reply(end, self.provider.kind, notes);
         if has_usage {
             let prices = self.tuning.prices.as_deref().unwrap_or(PriceList::shipped());
             reply.usage.cost_usd = prices.cost_at(&self.provider, &self.name, &reply.usage);
         }
-        Ok(reply)
+        let is_empty = reply.text.is_none() && reply.calls.is_empty() && reply.stop == FinishReason::Natural;
+        match failure.or_else(|| is_empty.then(|| empty(self.context()))) {
+            None => Ok(reply),
+            Some(failure) => {
+                if has_usage {
+                    progress(ReplyProgress::Wasted(reply.usage));
+                }
+                Err(failure)
+            }
+        }
+    }
+
+    /// What is wrong with the end of a stream: the library also reports one when the service just stops sending.
+    fn failure_of(&self, end: &StreamEnd, notes: &StreamNotes) -> Option<ModelFailure> {
+        let kind = self.provider.kind;
+        if let Some(failure) = noted_failure(notes, self.context()) {
+            return Some(failure);
+        }
+        // These streams end with an explicit end event.
+        let has_end_event = matches!(kind, ProviderKind::Anthropic | ProviderKind::OpenAiCompatible);
+        if end.captured_stop_reason.is_none() && !has_end_event {
+            return Some(cut_off(self.context()));
+        }
+        let reason = end.captured_stop_reason.as_ref().and_then(|stop| failed_stop(stop, kind))?;
+        Some(broken(reason, self.context()))
     }
 
     fn context(&self) -> CallContext<'_> {

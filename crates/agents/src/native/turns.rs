@@ -347,6 +347,7 @@ fn report_progress(emitter: &Emitter, progress: ReplyProgress, owner: TurnOwner<
         ReplyProgress::Thought(_) | ReplyProgress::Text(_) if matches!(owner, TurnOwner::Task(_)) => return,
         ReplyProgress::Thought(text) => AgentEvent::Chunk { kind: ChunkKind::Thought, text },
         ReplyProgress::Text(text) => AgentEvent::Chunk { kind: ChunkKind::Text, text },
+        ReplyProgress::Wasted(usage) => AgentEvent::Usage(usage),
         ReplyProgress::Retrying { retry, pause, fault } => AgentEvent::Warning {
             message: format!("{} Retry {retry} in {:.1} s.", fault.message, pause.as_secs_f64()),
         },

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::support::{
     THINKERS, ask, ask_watched, assert_no_problems, conversation, fault, pieces, provider, quick, retries,
-    serve, serve_fault,
+    serve, serve_fault, wasted,
 };
 
 /// The first call and three retries.
@@ -295,6 +295,9 @@ async fn transient_failures_are_retried_on_every_provider() {
             let (reply, progress) = ask_watched(&models.open(kind, name, &server, &quick())).await;
             assert_eq!(reply.expect(what).text.as_deref(), Some("At last."), "{kind} {what}");
             assert_eq!(retries(&progress).len(), 2, "{kind} {what}");
+            if what == "empty" {
+                assert_eq!(wasted(&progress).len(), 2, "the service charges for them too: {kind}");
+            }
             assert_no_problems(&server);
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use autonoe_core::event::Usage;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::SessionEnd;
 use autonoe_model::{
@@ -93,8 +94,17 @@ pub fn retries(progress: &[ReplyProgress]) -> Vec<(u32, Duration, &Fault)> {
             ReplyProgress::Thinking
             | ReplyProgress::Responding
             | ReplyProgress::Text(_)
+            | ReplyProgress::Wasted(_)
             | ReplyProgress::Thought(_) => None,
         })
+        .collect()
+}
+
+/// What replies have cost that could not be used.
+pub fn wasted(progress: &[ReplyProgress]) -> Vec<&Usage> {
+    progress
+        .iter()
+        .filter_map(|update| if let ReplyProgress::Wasted(usage) = update { Some(usage) } else { None })
         .collect()
 }
 
@@ -114,7 +124,10 @@ pub fn pieces(progress: &[ReplyProgress]) -> (String, String) {
         match update {
             ReplyProgress::Thought(piece) => thought.push_str(piece),
             ReplyProgress::Text(piece) => text.push_str(piece),
-            ReplyProgress::Thinking | ReplyProgress::Responding | ReplyProgress::Retrying { .. } => {}
+            ReplyProgress::Thinking
+            | ReplyProgress::Responding
+            | ReplyProgress::Wasted(_)
+            | ReplyProgress::Retrying { .. } => {}
         }
     }
     (thought, text)
