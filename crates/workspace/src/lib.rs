@@ -65,7 +65,7 @@ pub use landing::{Landing, LandingConsent, LandingTarget};
 pub use landing_error::LandingRefusal;
 pub use landing_plan::LandingPlan;
 pub use merge_queue::MergeQueue;
-pub use merge_turn::{MergeAttempt, MergeTurn};
+pub use merge_turn::{MergeAttempt, MergeTurn, MergedFiles};
 pub use named_paths::files_run_by_hooks;
 pub use own_edits::OwnEditedFile;
 pub use project_revision::ProjectRevision;

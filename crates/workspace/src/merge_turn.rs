@@ -14,11 +14,20 @@ use crate::worker_site::{MERGED_BRANCH, WorkerSite};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeAttempt {
     /// Checks look at the result from now on.
-    Merged,
+    Merged(MergedFiles),
     /// These files were changed by others too. [`crate::MERGED_BRANCH`] has their changes.
     Conflict(Vec<String>),
     /// The agent has made its repository unusable.
     Unusable(String),
+}
+
+/// What checks look at after a merge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MergedFiles {
+    /// What the worker has committed, which has the work of the others.
+    Own,
+    /// That and more: others have finished something meanwhile.
+    WithOthers,
 }
 
 /// The only one that may change what is finished, until it is dropped.
@@ -62,8 +71,9 @@ impl MergeTurn<'_> {
             }
             Merge::Clean(merged) => {
                 hub.show_checks(&merged)?;
+                let files = if merged == commit { MergedFiles::Own } else { MergedFiles::WithOthers };
                 self.merged = merged;
-                Ok(MergeAttempt::Merged)
+                Ok(MergeAttempt::Merged(files))
             }
         }
     }

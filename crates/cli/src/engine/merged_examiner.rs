@@ -16,7 +16,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ChangeError;
 use autonoe_verify::EventListener;
-use autonoe_workspace::{MERGED_BRANCH, MergeAttempt, MergeTurn, WorkerSite};
+use autonoe_workspace::{MERGED_BRANCH, MergeAttempt, MergeTurn, MergedFiles, WorkerSite};
 use tokio::sync::oneshot;
 
 /// Files of a conflict that are named.
@@ -93,7 +93,7 @@ impl MergedWork {
         let (mut merged, mut left) = (Vec::new(), Vec::new());
         for claim in claims {
             match claim.merge(turn).await {
-                Ok(MergeAttempt::Merged) => merged.push(claim),
+                Ok(MergeAttempt::Merged(_)) => merged.push(claim),
                 _ => left.push(claim),
             }
         }
@@ -138,12 +138,18 @@ impl MergedWork {
     }
 
     async fn examine_alone(&self, turn: &mut MergeTurn<'_>, claim: &Claim) -> Result<Examination, Fault> {
-        match claim.merge(turn).await? {
-            MergeAttempt::Merged => {}
-            MergeAttempt::Conflict(files) => return Ok(self.refused(&conflict_message(&files))),
-            MergeAttempt::Unusable(why) => return Ok(self.refused(&why)),
-        }
         let id = claim.deliverable.id.as_str();
+        let files = match claim.merge(turn).await? {
+            MergeAttempt::Merged(files) => files,
+            MergeAttempt::Conflict(files) => {
+                let named = conflicting(&files);
+                self.notice(format!(
+                    "{id} conflicts with what others have finished: {named}. Its session merges both."
+                ));
+                return Ok(self.refused(&conflict_message(&named)));
+            }
+            MergeAttempt::Unusable(why) => return Ok(self.refused(&why)),
+        };
         let checked = self.check_alone(turn, &claim.deliverable).await;
         match checked {
             Ok((examination, broken)) if broken.is_empty() && !has_failed(&examination) => {
@@ -154,7 +160,23 @@ impl MergedWork {
             Ok((examination, broken)) => {
                 turn.reject()?;
                 turn.offer_to(&claim.site);
-                Ok(if broken.is_empty() { examination } else { self.refused(&broken_message(&broken)) })
+                match (broken.is_empty(), files) {
+                    (true, MergedFiles::Own) => Ok(examination),
+                    (true, MergedFiles::WithOthers) => {
+                        let message = format!(
+                            "{}\nThat commit is yours merged with what others have finished meanwhile; `git merge {MERGED_BRANCH}` brings theirs.",
+                            examination.message
+                        );
+                        Ok(Examination { message, ..examination })
+                    }
+                    (false, _) => {
+                        self.notice(format!(
+                            "{id} breaks checks of what others have finished: {}. Its session repairs that.",
+                            ids(&broken).join(", ")
+                        ));
+                        Ok(self.refused(&broken_message(&broken)))
+                    }
+                }
             }
             Err(fault) => {
                 turn.reject()?;
@@ -256,11 +278,16 @@ fn broken_message(broken: &[FailedRecheck]) -> String {
     )
 }
 
-fn conflict_message(files: &[String]) -> String {
-    let mut named = files.iter().take(NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
-    if files.len() > NAMED_FILES {
-        named = format!("{named} and {} more", files.len() - NAMED_FILES);
+/// The names of files, as far as they are named.
+fn conflicting(files: &[String]) -> String {
+    let named = files.iter().take(NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
+    match files.len().saturating_sub(NAMED_FILES) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
+}
+
+fn conflict_message(named: &str) -> String {
     format!(
         "Others have changed the same lines meanwhile, in {named}. Get their work with `git merge {MERGED_BRANCH}`, resolve the conflicts so that \
          both work, commit, and call again."

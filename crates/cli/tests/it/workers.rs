@@ -148,6 +148,12 @@ fn conflicts_and_broken_checks_go_back_to_the_session_that_made_them() {
     run.assert_ended("all_passed", 0);
     assert_script_followed(&model);
     assert_all_verified(&project);
+    for said in [
+        "B conflicts with what others have finished: list.txt",
+        "C breaks checks of what others have finished: A",
+    ] {
+        assert!(run.stderr.contains(said), "{said}: {}", run.stderr);
+    }
     assert_eq!(run.of_type("session_started").count(), 3, "each once");
     assert_eq!(project.read("list.txt"), "A\nB\n");
     assert!(project.path("C.txt").exists() && !project.path("forbidden.txt").exists());
