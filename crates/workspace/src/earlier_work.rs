@@ -16,9 +16,6 @@ use crate::site::Start;
 use crate::workspace::Workspace;
 use crate::workspace_head::head_commit;
 
-/// The file beside a workspace that names the user's commit from which its work began.
-const BEGIN: &str = "begin";
-
 /// What a run finds in its workspace.
 #[derive(Debug)]
 pub(crate) enum EarlierWork {
@@ -145,7 +142,7 @@ impl Hub {
         if self.is_ancestor(room, commit, head).await? {
             return Ok(Ways::Landed);
         }
-        let begin = read_text(&workspace.directory.join(BEGIN), SETTINGS_LIMIT).ok().flatten();
+        let begin = read_text(&workspace.begin_file(), SETTINGS_LIMIT).ok().flatten();
         let begin = begin.map(|begin| begin.trim().to_owned()).filter(|begin| is_hash(begin));
         Ok(match begin {
             Some(begin)
@@ -160,7 +157,7 @@ impl Hub {
 
     /// Notes the user's commit from which the work in a workspace begins.
     pub(crate) fn record_begin(&self, workspace: &Workspace, from: &ProjectRevision) -> io::Result<()> {
-        fs::write(workspace.directory.join(BEGIN), from.commit.as_deref().unwrap_or_default())
+        fs::write(workspace.begin_file(), from.commit.as_deref().unwrap_or_default())
     }
 }
 

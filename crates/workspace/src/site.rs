@@ -369,6 +369,8 @@ impl WorkspaceSite {
         let Home { events: more, commit, .. } =
             self.bring_home(Some("Save uncommitted work of the last session")).await?;
         events.extend(more);
+        // If it fails, the next run takes a moment longer.
+        let _ = self.hub.settle(&self.workspace).await;
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
             events.extend(self.land_own_edits(tally).await?);
             return Ok(events);

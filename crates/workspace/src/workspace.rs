@@ -63,6 +63,11 @@ impl Workspace {
         self.directory.join("index")
     }
 
+    /// The file that names the user's commit from which its work began.
+    pub(crate) fn begin_file(&self) -> PathBuf {
+        self.directory.join("begin")
+    }
+
     /// Whether it is the one of `run`, and not one of an agent that may work at the same time.
     pub(crate) fn is_of_run(&self) -> bool {
         self.directory.file_name().is_some_and(|name| name == WORKSPACE)

@@ -1,7 +1,7 @@
 //! Makes the workspaces of a hub, and makes them anew.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,12 @@ else
 fi
 git ls-files -z -- "$@" | git update-index -z --skip-worktree --stdin || exit
 [ "$was_filled" ] || git checkout-index --all --quiet -u"#;
+
+/// Has git look at the files in the working tree `$1` that are as young as the index of our repository `$2`.
+const REFRESH: &str = r#"cd "$1" || exit
+export GIT_DIR="$2" GIT_WORK_TREE="$PWD"
+git update-index -q --refresh > /dev/null
+exit 0"#;
 
 /// How a workspace came to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +85,33 @@ impl Hub {
                 Err(Fault::permanent(FaultLayer::System, "workspace", message))
             }
         }
+    }
+
+    /// Makes the next reuse of a new workspace fast: git compares all files whose times are not older than the index, which were written in the
+    /// same second. Does nothing if that was done before.
+    pub async fn settle(&self, workspace: &Workspace) -> Result<(), Fault> {
+        let (saved, settled) = (workspace.saved_index(), workspace.directory.join("settled"));
+        let modified = |path: &Path| path.metadata().and_then(|metadata| metadata.modified()).ok();
+        if modified(&saved) == modified(&settled) || workspace.problem().is_some() {
+            return Ok(());
+        }
+        let room = self.room(self.layout.readable().into_iter().chain([workspace.tree()]), [])?;
+        // The settings in the agent's own repository could hide changes.
+        let git = room.work().join("settle.git");
+        let skeleton = Skeleton { format: workspace.format(), branch: "none", ..Skeleton::default() };
+        let copy = git.join("index");
+        let refreshed = match skeleton.write(&git).and_then(|()| SavedIndex::copy(&saved, &copy)) {
+            Ok(()) => room.run(REFRESH, [workspace.tree(), git]).await.map(drop),
+            Err(error) => Err(self.unwritable(&error)),
+        };
+        let kept = refreshed.and_then(|()| {
+            let copied = SavedIndex::copy(&copy, &saved);
+            let noted =
+                copied.and_then(|()| File::create(&settled)?.set_modified(saved.metadata()?.modified()?));
+            noted.map_err(|error| self.unwritable(&error))
+        });
+        room.close().await;
+        kept
     }
 
     /// Moves a workspace out of the way. An earlier one that was moved is removed. Returns where it is.

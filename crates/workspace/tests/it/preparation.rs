@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use autonoe_core::status::Tally;
 use autonoe_test_kit::TestDirectory;
@@ -139,5 +140,21 @@ async fn included_files_are_kept_out_of_commits_also_when_they_are_not_included_
         assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "", "run {run}");
         let exclude = fs::read_to_string(tree.join(".git/info/exclude")).unwrap();
         assert_eq!(exclude.matches("/secret\n").count(), 1, "run {run}: {exclude}");
+    }
+}
+
+#[tokio::test]
+async fn a_settled_workspace_is_restored_all_the_same() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    // Changed in the second in which it was filled, with the same size.
+    write(&workspace.tree().join("a.txt"), "two\n");
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    fixture.hub.settle(&workspace).await.unwrap();
+    write(&workspace.tree().join("dir/b.txt"), "one\n");
+    fixture.hub.settle(&workspace).await.unwrap();
+    fixture.hub.workspace("1", "autonoe/2", &revision).await.unwrap();
+    for (name, content) in [("a.txt", "one\n"), ("dir/b.txt", "two\n")] {
+        assert_eq!(fs::read_to_string(workspace.tree().join(name)).unwrap(), content);
     }
 }
