@@ -20,6 +20,7 @@
 mod append;
 mod check_box;
 pub mod dependencies;
+pub mod dependency_path;
 mod document;
 mod edit;
 mod file_problems;

@@ -12,9 +12,17 @@ use crate::hub::Hub;
 use crate::hub_layout::RunTip;
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
-use crate::site::Start;
 use crate::workspace::Workspace;
 use crate::workspace_head::head_commit;
+
+/// What a run begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// A killed run is continued: its workspace stays as it is.
+    Resumed,
+    /// A new run: the workspace is restored to the user's last commit, unless it has commits beyond it.
+    New,
+}
 
 /// What a run finds in its workspace.
 #[derive(Debug)]

@@ -56,6 +56,7 @@ mod workspace_preparation;
 
 pub use branches::WorkspaceBranches;
 pub use checked_part::CheckedPart;
+pub use earlier_work::Start;
 pub use first_commit::Beginning;
 pub use fleet_clone::BroughtHome;
 pub use hook_text::is_settings_variable;
@@ -70,7 +71,7 @@ pub use named_paths::files_run_by_hooks;
 pub use own_edits::OwnEditedFile;
 pub use project_revision::ProjectRevision;
 pub use self_acting::acts_by_itself;
-pub use site::{LandWhen, SiteOptions, Start, WorkspaceSite};
+pub use site::{LandWhen, SiteOptions, WorkspaceSite};
 pub use site_event::SiteEvent;
 pub use unlanded::Unlanded;
 pub use worker_site::{MERGED_BRANCH, WorkerSite};

@@ -13,7 +13,7 @@ use autonoe_git::write_ref;
 
 use crate::branches::WorkspaceBranches;
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
-use crate::earlier_work::EarlierWork;
+use crate::earlier_work::{EarlierWork, Start};
 use crate::first_commit::Beginning;
 use crate::hub::{Hub, UNUSABLE};
 use crate::hub_layout::WORKSPACE;
@@ -98,15 +98,6 @@ impl SiteOptions {
             None => WORKSPACE,
         }
     }
-}
-
-/// What a run begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Start {
-    /// A killed run is continued: its workspace stays as it is.
-    Resumed,
-    /// A new run: the workspace is restored to the user's last commit, unless it has commits beyond it.
-    New,
 }
 
 impl WorkspaceSite {

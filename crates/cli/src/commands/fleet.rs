@@ -3,11 +3,13 @@
 mod context;
 mod control;
 mod disk_use;
+mod fleet_plan;
 mod logs;
 mod processes;
 mod screen;
 mod status;
 mod task_fleet;
+mod task_roadmap;
 mod up;
 
 use std::path::Path;

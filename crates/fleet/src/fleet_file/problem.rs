@@ -1,7 +1,7 @@
 //! What is wrong with a fleet file.
 
 use autonoe_files::show_bytes;
-use autonoe_harness::roadmap::dependencies::path_words;
+use autonoe_harness::roadmap::dependency_path::path_words;
 use autonoe_harness::roadmap::{FileProblems, KeyProblem, RoadmapProblem, did_you_mean};
 
 use super::{MAX_FILE, MAX_HARNESSES};

@@ -26,18 +26,6 @@ pub fn places_of<'a>(ids: &[&'a str], depends: impl Iterator<Item = Vec<&'a str>
     places
 }
 
-/// Names of a circle that are shown; the rest is counted.
-const SHOWN_NAMES: usize = 20;
-
-/// `a → b → a`.
-pub fn path_words(ids: &[String]) -> String {
-    let shown = ids.iter().take(SHOWN_NAMES).map(String::as_str).collect::<Vec<_>>().join(" → ");
-    match ids.len().saturating_sub(SHOWN_NAMES) {
-        0 => shown,
-        more => format!("{shown} → … {more} more"),
-    }
-}
-
 /// Problems for which a similar name is looked for: each takes a look at all tasks.
 const SUGGESTIONS: usize = 10;
 

@@ -3,7 +3,7 @@
 use autonoe_core::check_item::CheckItemError;
 use autonoe_files::show_bytes;
 
-use super::dependencies::path_words;
+use super::dependency_path::path_words;
 use super::file_problems::FileProblems;
 use super::key_problem::{KeyProblem, did_you_mean};
 use super::{MAX_ROADMAP, MAX_TASKS};
