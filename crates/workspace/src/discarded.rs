@@ -35,6 +35,12 @@ impl Hub {
         Ok(format!("{REFS}/{}", unlanded.branch))
     }
 
+    /// Whether the run of a worker's branch, such as `autonoe/7-2`, was discarded.
+    pub(crate) fn is_discarded_run(&self, branch: &str) -> bool {
+        let run = branch.rsplit_once('-').map_or(branch, |(run, _)| run);
+        self.layout.git_dir().join(REFS).join(run).is_file()
+    }
+
     fn set_discarded(&self, run: &RunTip) -> io::Result<()> {
         let git = self.layout.git_dir();
         write_ref(&git, &format!("{REFS}/{}", run.branch), &run.commit)?;

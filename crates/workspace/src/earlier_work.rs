@@ -30,8 +30,8 @@ pub(crate) enum EarlierWork {
     /// Nothing to go on with. Whatever was committed is kept in the hub.
     None,
     Continued(Workspace),
-    /// Work that cannot be merged with the user's commits; a sentence for the user.
-    Conflicting(String),
+    /// Work that does not go together with the user's commits; sentences for the user.
+    LeftBehind(String),
 }
 
 impl Hub {
@@ -61,6 +61,7 @@ impl Hub {
         {
             return Ok(EarlierWork::None);
         }
+        let kept = format!("They are kept: `git fetch {} {commit}`.", self.layout.git_dir().display());
         match self.merged_with_users(&existing, &commit, from).await? {
             None => Ok(EarlierWork::None),
             Some(Merge::Clean(merged)) if merged == commit && finished.is_none() => {
@@ -71,13 +72,14 @@ impl Hub {
                 self.set_current(&filled, &merged)?;
                 Ok(EarlierWork::Continued(self.described(name, branch, from)))
             }
-            Some(Merge::Conflict(files)) => Ok(EarlierWork::Conflicting(format!(
-                "Commits of an earlier run have not landed and conflict with yours in {}, so this run begins from your last commit. \
-                 They are kept: `git fetch {} {commit}`.",
+            Some(Merge::Conflict(files)) => Ok(EarlierWork::LeftBehind(format!(
+                "Commits of an earlier run have not landed and conflict with yours in {}, so this run begins from your last commit. {kept}",
                 files.join(", "),
-                self.layout.git_dir().display(),
             ))),
-            Some(Merge::Unrelated) => Ok(EarlierWork::None),
+            Some(Merge::Unrelated) => Ok(EarlierWork::LeftBehind(format!(
+                "Commits of an earlier run have not landed and do not continue your branch as it is, so this run begins from your last commit. \
+                 {kept}"
+            ))),
         }
     }
 
@@ -113,8 +115,7 @@ impl Hub {
         was_removed
     }
 
-    /// The commit itself if it continues the user's, else one with both; `None` if it has landed, or began from a commit that the user does not
-    /// have any more.
+    /// The commit itself if it continues the user's, else one with both; `None` if it has landed.
     async fn merged_with_users(
         &self,
         workspace: &Workspace,
@@ -133,7 +134,8 @@ impl Hub {
             Ways::Beside => {
                 self.merge(from, head, commit, "Merge commits that had not landed").await.map(Some)
             }
-            Ways::Landed | Ways::Apart => Ok(None),
+            Ways::Apart => Ok(Some(Merge::Unrelated)),
+            Ways::Landed => Ok(None),
         }
     }
 
@@ -144,23 +146,29 @@ impl Hub {
         commit: &str,
         head: &str,
     ) -> Result<Ways, Fault> {
-        if self.is_ancestor(room, head, commit).await? {
-            return Ok(Ways::Continues);
-        }
         if self.is_ancestor(room, commit, head).await? {
             return Ok(Ways::Landed);
         }
         let begin = read_text(&workspace.begin_file(), SETTINGS_LIMIT).ok().flatten();
         let begin = begin.map(|begin| begin.trim().to_owned()).filter(|begin| is_hash(begin));
-        Ok(match begin {
-            Some(begin)
-                if self.is_ancestor(room, &begin, head).await?
-                    && self.is_ancestor(room, &begin, commit).await? =>
-            {
-                Ways::Beside
-            }
-            Some(_) | None => Ways::Apart,
+        let Some(begin) = begin else { return Ok(Ways::Apart) };
+        // What the user has removed, or has on another branch only, must not come back with the work.
+        if !self.is_ancestor(room, &begin, head).await? || !self.is_ancestor(room, &begin, commit).await? {
+            return Ok(Ways::Apart);
+        }
+        Ok(match self.is_ancestor(room, head, commit).await? {
+            true => Ways::Continues,
+            false => Ways::Beside,
         })
+    }
+
+    /// Whether the user's branch has the commit from which work began.
+    pub(crate) async fn has_begin(&self, begin: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+        let Some(head) = from.commit.as_deref().filter(|head| *head != begin) else { return Ok(true) };
+        let room = self.room(self.layout.readable(), [])?;
+        let has_begin = self.is_ancestor(&room, begin, head).await;
+        room.close().await;
+        has_begin
     }
 
     /// Notes the user's commit from which the work in a workspace begins.

@@ -23,7 +23,7 @@ use crate::landing_error::{LandingError, LandingRefusal, listed};
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
-use crate::unfinished_landing::{LandingRecord, LocksOf};
+use crate::unfinished_landing::LandingRecord;
 use crate::workspace::Workspace;
 
 // Arguments of the scripts: the working tree, our repository, the user's index, the commits before and after, then their own.
@@ -203,7 +203,7 @@ impl Hub {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);
         };
-        self.remove_locks_of_landing(&record, LocksOf::Everything);
+        self.remove_locks_of_landing(&record);
         let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before)?;
@@ -478,7 +478,13 @@ impl<'a> LandingAttempt<'a> {
         record: &LandingRecord,
         changed: &[ChangedFile],
     ) -> Result<(), LandingError> {
-        let lock = BranchLock::take(&self.room, &self.from.top, record).await?;
+        let lock = match BranchLock::take(&self.room, &self.from.top, record).await {
+            Ok(lock) => lock,
+            Err(error) => {
+                self.hub.remove_locks_of_ended_git(record).await;
+                return Err(error);
+            }
+        };
         let updated = self.run_in_tree(UPDATE, &[]).await?;
         let why = match updated.code {
             0 => self
@@ -492,18 +498,18 @@ impl<'a> LandingAttempt<'a> {
                 Err(fault) => self.recover(record, fault).await,
             };
         };
+        lock.abort().await;
         // Git says so if it has touched nothing.
         if !updated.stderr.contains("Aborting") {
-            self.hub.remove_locks_of_ended_git(record, LocksOf::Index).await;
+            self.hub.remove_locks_of_ended_git(record).await;
             self.take_back(record, self.from.commit.as_deref()).await?;
         }
-        lock.abort().await;
         Err(LandingRefusal::Files(why).into())
     }
 
     /// Git was ended before it confirmed that the branch was changed.
     async fn recover(&self, record: &LandingRecord, fault: Fault) -> Result<(), LandingError> {
-        self.hub.remove_locks_of_ended_git(record, LocksOf::Everything).await;
+        self.hub.remove_locks_of_ended_git(record).await;
         let found = self.succeed(WHERE, &[]).await?;
         if found.lines().nth(1) == Some(self.commit) {
             return Ok(());

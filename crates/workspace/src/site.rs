@@ -106,7 +106,7 @@ impl WorkspaceSite {
         hub: Hub,
         run: i64,
         start: Start,
-        options: SiteOptions,
+        mut options: SiteOptions,
         tally: Tally,
     ) -> Result<Self, Fault> {
         let _turn = hub.landing_turn().await?;
@@ -123,7 +123,7 @@ impl WorkspaceSite {
                 .hint("Leave out --branch: then it is what the run lands on."));
         }
         let branch = format!("autonoe/{run}");
-        let name = options.workspace();
+        let name = &options.workspace().to_owned();
         let mut included = None;
         let earlier = match options.is_throwaway {
             true => Ok(EarlierWork::None),
@@ -132,7 +132,7 @@ impl WorkspaceSite {
         let (earlier, warning) = match earlier {
             Ok(EarlierWork::None) => (None, None),
             Ok(EarlierWork::Continued(workspace)) => (Some(workspace), None),
-            Ok(EarlierWork::Conflicting(warning)) => (None, Some(warning)),
+            Ok(EarlierWork::LeftBehind(warning)) => (None, Some(warning)),
             // Whatever is wrong with it, nothing of it may be lost.
             Err(fault) => {
                 let aside = hub.set_aside(name).map_err(|error| hub.unwritable(&error))?;
@@ -142,7 +142,11 @@ impl WorkspaceSite {
             }
         };
         let workspace = match earlier {
-            Some(workspace) => workspace,
+            Some(workspace) => {
+                // They would be mixed with the work of the agents; so they are named as left out.
+                options.includes_uncommitted &= start == Start::Resumed;
+                workspace
+            }
             None => {
                 let (workspace, _) = hub.workspace(name, &branch, &from).await?;
                 hub.record_begin(&workspace, &from).map_err(|error| hub.unwritable(&error))?;

@@ -34,13 +34,6 @@ pub(crate) struct LandingRecord {
     pub(crate) same: Vec<String>,
 }
 
-/// Which locks of a landing are to be removed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LocksOf {
-    Index,
-    Everything,
-}
-
 impl Hub {
     fn record_file(&self) -> PathBuf {
         self.layout.directory().join("landing.json")
@@ -65,9 +58,9 @@ impl Hub {
     }
 
     /// Like [`Self::remove_locks_of_landing`], for a git that may not be gone yet.
-    pub(crate) async fn remove_locks_of_ended_git(&self, record: &LandingRecord, of: LocksOf) {
+    pub(crate) async fn remove_locks_of_ended_git(&self, record: &LandingRecord) {
         for _ in 0..LOCK_LOOKS {
-            if self.remove_locks_of_landing(record, of) {
+            if self.remove_locks_of_landing(record) {
                 return;
             }
             tokio::time::sleep(BETWEEN_LOCK_LOOKS).await;
@@ -75,15 +68,13 @@ impl Hub {
     }
 
     /// Removes the locks that a killed git has left in a landing, if no process needs them. Returns whether none of them is left.
-    pub(crate) fn remove_locks_of_landing(&self, record: &LandingRecord, of: LocksOf) -> bool {
+    pub(crate) fn remove_locks_of_landing(&self, record: &LandingRecord) -> bool {
         let repository = self.repository();
         let Ok(begun) = self.record_file().metadata().and_then(|metadata| metadata.modified()) else {
             return true;
         };
-        let mut names = vec!["index.lock".to_owned()];
-        if of == LocksOf::Everything {
-            names.extend(["HEAD.lock".to_owned(), format!("refs/heads/{}.lock", record.branch)]);
-        }
+        let names =
+            ["index.lock".to_owned(), "HEAD.lock".to_owned(), format!("refs/heads/{}.lock", record.branch)];
         let paths =
             repository.directories.iter().flat_map(|directory| names.iter().map(|name| directory.join(name)));
         let mut is_free = true;

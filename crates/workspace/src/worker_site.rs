@@ -28,6 +28,15 @@ const MERGED_FILE: [&str; 2] = [".git/refs/remotes/autonoe", "merged"];
 /// Where the hub keeps work that was given up.
 const UNFINISHED: &str = "refs/unfinished";
 
+/// The deliverable whose work is in a workspace.
+struct Held {
+    /// Of the worker.
+    branch: String,
+    /// The user's commit from which the run began.
+    begin: String,
+    id: String,
+}
+
 /// A worker of a run.
 #[derive(Debug, Clone)]
 pub struct WorkerSite {
@@ -53,31 +62,31 @@ impl WorkerSite {
 
     /// The deliverable whose unfinished work of this run is in the workspace; `None` if there is none.
     pub fn held(&self) -> Option<String> {
-        let text = read_text(&self.described().directory.join(HELD), SETTINGS_LIMIT).ok()??;
-        let (branch, id) = text.split_once('\n')?;
-        (branch == self.branch).then(|| id.to_owned())
+        let held = self.read_held()?;
+        (held.branch == self.branch).then_some(held.id)
     }
 
     /// Goes on with what an earlier run has left unfinished in the workspace, unless the user does not want it.
     pub(crate) async fn adopt_unfinished(&self) -> Result<(), Fault> {
-        let (hub, workspace) = (&self.queue.hub, self.described());
-        let held = read_text(&workspace.directory.join(HELD), SETTINGS_LIMIT).ok().flatten();
-        let Some((branch, id)) = held.as_deref().and_then(|text| text.split_once('\n')) else {
+        let (hub, from, workspace) = (&self.queue.hub, &self.queue.from, self.described());
+        let Some(held) = self.read_held().filter(|held| held.branch != self.branch) else {
             return Ok(());
         };
-        if branch == self.branch || !workspace.exists() || workspace.problem().is_some() {
+        if !workspace.exists() || workspace.problem().is_some() {
             return Ok(());
         }
         let commit = match hub.fetch_new(&workspace).await {
             Err(fault) if fault.code == UNUSABLE => return Ok(()),
             fetched => fetched?,
         };
-        if !self.is_merged(&commit).await?
-            && !hub.is_given_up(&self.branch, &commit, &self.queue.from).await?
-        {
-            self.hold(&workspace, id).map_err(|error| hub.unwritable(&error))?;
+        let is_wanted = !self.is_merged(&commit).await?
+            && !hub.is_discarded_run(&held.branch)
+            && hub.has_begin(&held.begin, from).await?
+            && !hub.is_given_up(&self.branch, &commit, from).await?;
+        match is_wanted {
+            true => self.hold(&workspace, &held.id).map_err(|error| hub.unwritable(&error)),
+            false => self.set_unfinished(&held.branch, &held.id, &commit),
         }
-        Ok(())
     }
 
     /// Makes the workspace ready for a session that builds a deliverable. Its unfinished work stays; for any other, it begins with all that is
@@ -178,7 +187,15 @@ impl WorkerSite {
     }
 
     fn hold(&self, workspace: &Workspace, deliverable: &str) -> io::Result<()> {
-        fs::write(workspace.directory.join(HELD), format!("{}\n{deliverable}", self.branch))
+        let begin = self.queue.from.commit.as_deref().unwrap_or_default();
+        fs::write(workspace.directory.join(HELD), format!("{}\n{begin}\n{deliverable}", self.branch))
+    }
+
+    fn read_held(&self) -> Option<Held> {
+        let text = read_text(&self.described().directory.join(HELD), SETTINGS_LIMIT).ok()??;
+        let (branch, rest) = text.split_once('\n')?;
+        let (begin, id) = rest.split_once('\n')?;
+        Some(Held { branch: branch.to_owned(), begin: begin.to_owned(), id: id.to_owned() })
     }
 
     async fn save(&self, workspace: &Workspace, message: &str) -> Result<String, Fault> {
@@ -206,9 +223,13 @@ impl WorkerSite {
         if self.is_merged(&commit).await? {
             return Ok(());
         }
+        self.set_unfinished(&self.branch, &id, &commit)
+    }
+
+    fn set_unfinished(&self, branch: &str, id: &str, commit: &str) -> Result<(), Fault> {
         let plain: String = id.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let reference = format!("{UNFINISHED}/{}/{plain}", self.branch);
-        write_ref(&self.queue.hub.layout.git_dir(), &reference, &commit)
+        let reference = format!("{UNFINISHED}/{branch}/{plain}");
+        write_ref(&self.queue.hub.layout.git_dir(), &reference, commit)
             .map_err(|error| self.queue.hub.unwritable(&error))
     }
 }

@@ -718,8 +718,18 @@ fn a_file_that_is_added_to_protected_ones_does_not_land_by_itself() {
     assert!(run.of_type("landing").any(|event| event["why"].to_string().contains("tests/new.sh")));
 }
 
+/// Passes everything on to git, but ends the one that has updated the user's files as if it was killed, once.
+const KILLS_CHECKOUT: &str = r#"#!/bin/bash
+case "$*" in *--no-overwrite-ignore*) ;; *) exec /usr/bin/git "$@" ;; esac
+[ ! -e .git/killed ] || exec /usr/bin/git "$@"
+: > .git/killed
+/usr/bin/git "$@"
+: > "$GIT_INDEX_FILE.lock"
+exit 137
+"#;
+
 /// Passes everything on to git, but kills the one that is about to move the user's branch, once.
-const KILLS_GIT: &str = r#"#!/bin/bash
+const KILLS_UPDATE_REF: &str = r#"#!/bin/bash
 case "$*" in *"autonoe: land"*) ;; *) exec /usr/bin/git "$@" ;; esac
 [ ! -e .git/killed ] || exec /usr/bin/git "$@"
 coproc /usr/bin/git "$@"
@@ -734,10 +744,16 @@ done
 
 #[test]
 fn a_landing_is_repeated_if_git_is_killed_and_the_run_goes_on() {
+    for git in [KILLS_CHECKOUT, KILLS_UPDATE_REF] {
+        repeats_landing_with(git);
+    }
+}
+
+fn repeats_landing_with(git: &str) {
     let project = project();
     let bin = project.home().join("bin");
     fs::create_dir_all(&bin).expect("made");
-    fs::write(bin.join("git"), KILLS_GIT).expect("written");
+    fs::write(bin.join("git"), git).expect("written");
     fs::set_permissions(bin.join("git"), Permissions::from_mode(0o755)).expect("executable");
     let model = model(&always(BUILDS));
     let mut command = project.command(&model, &["run"]);

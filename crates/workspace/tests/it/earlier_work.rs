@@ -70,8 +70,38 @@ async fn rewritten_history_and_another_branch_are_not_merged() {
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
     site.run_ended(Tally::default()).await.unwrap();
     fixture.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
-    fixture.commit(&[("other.txt", "x")]);
-    assert_eq!(ahead(&fixture, &run(&fixture, 3).await), "");
+    let site = run(&fixture, 3).await;
+    assert_eq!(ahead(&fixture, &site), "", "the branch is older than the work");
+    assert!(site.warning.as_deref().unwrap_or_default().contains("do not continue your branch"));
+}
+
+#[tokio::test]
+async fn commits_that_the_user_has_reset_do_not_come_back_with_the_work() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("dropped.txt", "x")]);
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    let names = ["worker-1".to_owned()];
+    site.workers(&names).await.unwrap()[0].begin("A").await.unwrap();
+    let tree = fixture.home().join("state/hub/workspaces/worker-1/tree");
+    fixture.git_in(&tree, &["commit", "-q", "--allow-empty", "-m", "begun"]);
+    site.run_ended(Tally::default()).await.unwrap();
+    fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let site = run(&fixture, 2).await;
+    assert_eq!(ahead(&fixture, &site), "");
+    assert_eq!(site.workers(&names).await.unwrap()[0].held(), None);
+}
+
+#[tokio::test]
+async fn uncommitted_changes_are_named_if_there_is_earlier_work() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    fixture.write("a.txt", "being edited\n");
+    let options = SiteOptions { when: LandWhen::Never, includes_uncommitted: true, ..SiteOptions::default() };
+    let site = WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, Tally::default()).await;
+    assert_eq!(site.unwrap().left_out().collect::<Vec<_>>(), ["a.txt"]);
 }
 
 #[tokio::test]
