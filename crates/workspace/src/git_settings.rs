@@ -49,6 +49,33 @@ pub(crate) fn included(file: &Path, settings: &str) -> Vec<PathBuf> {
     paths.map(|path| if path.starts_with("~") { path } else { directory.join(path) }).collect()
 }
 
+/// Settings of `core` that decide how files are written.
+const OF_WRITING: [&str; 6] = ["autocrlf", "eol", "filemode", "ignorecase", "precomposeunicode", "symlinks"];
+
+/// The user's own settings about how files are written, for all repositories, as git's settings have them.
+pub(crate) fn settings_of_writing(repository: &Repository, users: &UsersMachine) -> String {
+    let files = settings_files(repository, users.home.as_deref(), &users.git_settings);
+    let is_own = |file: &Path| repository.directories.iter().any(|directory| file.starts_with(directory));
+    let mut settings = "[core]\n".to_owned();
+    // Of the usual files, the first one counts most.
+    for (_, text) in files.iter().filter(|(file, _)| !is_own(file)).rev() {
+        let mut is_core = false;
+        for line in text.lines().map(str::trim) {
+            if let Some(section) = line.strip_prefix('[') {
+                is_core =
+                    section.split(']').next().is_some_and(|name| name.trim().eq_ignore_ascii_case("core"));
+            }
+            let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+            let (key, value) = (key.trim().to_ascii_lowercase(), value.trim().to_ascii_lowercase());
+            let is_plain = !value.is_empty() && value.chars().all(|c| c.is_ascii_lowercase());
+            if is_core && is_plain && OF_WRITING.contains(&key.as_str()) {
+                settings.push_str(&format!("{key} = {value}\n"));
+            }
+        }
+    }
+    settings
+}
+
 /// The files with what the user ignores in every repository.
 pub(crate) fn ignore_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
     let usual = users.home.iter().map(|home| home.join(".config/git/ignore"));

@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use autonoe_core::ci_files::is_ci_file;
@@ -18,6 +18,7 @@ use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
+use crate::git_settings::settings_of_writing;
 use crate::hub::Hub;
 use crate::landing_error::{LandingError, LandingRefusal, listed};
 use crate::named_paths::files_run_by_hooks;
@@ -60,7 +61,7 @@ if [ "$4" ]; then old=$(git merge-base "$4" "$5") || old=$4
 else old=$(git hash-object -w -t tree /dev/null); fi
 git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
-/// Takes settings about how files are written from the user's repository, then goes to the working tree, with the user's index.
+/// Takes settings about how files are written from the user's repository too, then goes to the working tree, with the user's index.
 const ENTER_TREE: &str = r#"keys='filemode|ignorecase|symlinks|autocrlf|eol|precomposeunicode'
 echo '[core]' >> "$2/config"
 git -C "$1" config --get-regexp "^core\.($keys)$" | while read -r key value; do
@@ -268,7 +269,11 @@ impl<'a> LandingAttempt<'a> {
             shallow: shallow.as_deref(),
             ..Skeleton::default()
         };
-        skeleton.write(&git).map_err(|error| hub.unwritable(&error))?;
+        let written = skeleton.write(&git).and_then(|()| {
+            let mut config = File::options().append(true).open(git.join("config"))?;
+            config.write_all(settings_of_writing(&repository, &hub.users).as_bytes())
+        });
+        written.map_err(|error| hub.unwritable(&error))?;
         Ok(Self { hub, room, from, commit, index: own.join("index"), git })
     }
 

@@ -627,3 +627,19 @@ async fn who_merges_by_hand_is_told_what_acts_by_itself() {
     let why = refusal(fixture.land(&workspace, &revision).await).to_string();
     assert!(why.contains("look at files") && why.ends_with(": .envrc"), "{why}");
 }
+
+#[tokio::test]
+async fn files_are_written_as_the_user_has_them_in_all_repositories() {
+    let mut fixture = HubFixture::new().await;
+    fs::write(fixture.home().join(".gitconfig"), "[user]\n\tname = U\n[core]\n\tautocrlf = true\n").unwrap();
+    fixture.hub.users.home = Some(fixture.home());
+    fixture.write("a.txt", "one\r\n");
+    fixture.git(&["-c", "core.autocrlf=true", "add", "a.txt"]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "two\n"), ("new.txt", "new\n")]);
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+    assert_eq!(
+        (fixture.read("a.txt"), fixture.read("new.txt")),
+        ("two\r\n".to_owned(), "new\r\n".to_owned())
+    );
+}
