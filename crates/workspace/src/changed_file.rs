@@ -1,9 +1,11 @@
 //! The files in which two commits differ.
 
+/// The mode of a file that is not there.
+const NO_FILE: &str = "000000";
+
 /// A changed file, as `git diff-tree` prints it.
 pub(crate) struct ChangedFile {
-    /// All zeros for a new file.
-    pub(crate) old_hash: String,
+    pub(crate) is_addition: bool,
     /// The new mode and hash, all zeros for a deletion.
     pub(crate) mode: String,
     pub(crate) hash: String,
@@ -17,14 +19,15 @@ impl ChangedFile {
         let next = || {
             let entry = fields.next()?;
             let mut words = entry.split(' ').map(str::to_owned);
-            let (mode, old_hash, hash) = (words.nth(1)?, words.next()?, words.next()?);
-            Some(Self { old_hash, mode, hash, path: fields.next()? })
+            let is_addition = words.next()?.ends_with(NO_FILE);
+            let (mode, hash) = (words.next()?, words.nth(1)?);
+            Some(Self { is_addition, mode, hash, path: fields.next()? })
         };
         std::iter::from_fn(next).collect()
     }
 
     pub(crate) fn is_deletion(&self) -> bool {
-        self.mode == "000000"
+        self.mode == NO_FILE
     }
 
     /// For `git update-index --index-info`.

@@ -558,7 +558,7 @@ impl<'a> LandingAttempt<'a> {
 
     /// Enters the changed files that are as the new commit has them in the user's index.
     async fn adopt_same_files(&self, changed: &[ChangedFile]) -> Result<(), Fault> {
-        let differing = self.differing().await?;
+        let differing = self.differing(self.commit).await?;
         let is_same = |file: &&ChangedFile| match file.is_deletion() {
             true => self.is_missing(file),
             false => !differing.contains(&file.path),

@@ -9,13 +9,13 @@ use crate::changed_file::ChangedFile;
 use crate::landing::{CHANGED, LandingAttempt};
 use crate::unfinished_landing::LandingRecord;
 
-/// Lists the files of the working tree that differ from the new commit.
+/// Lists the files of the working tree that differ from the commit `$6`.
 const DIFFERING: &str = r#"export GIT_INDEX_FILE="$2/compare"
-git read-tree "$5" && { git update-index -q --refresh > /dev/null; git diff-files -z --name-only; }"#;
+git read-tree "$6" && { git update-index -q --refresh > /dev/null; git diff-files -z --name-only; }"#;
 
-/// Removes the file `$6` if it is no more than the beginning of the object `$7`, and not the object `$8`.
+/// Removes the file `$6` if it is no more than the beginning of the object `$7`.
 const REMOVE_BEGINNING: &str = r#"[ -f "$6" ] && [ ! -h "$6" ] && [ -r "$6" ] || exit 0
-here=$(git hash-object --no-filters -- "$6") && [ "$here" != "$8" ] || exit 0
+here=$(git hash-object --no-filters -- "$6") || exit 0
 [ "$(git cat-file blob "$7" | head -c "$(wc -c < "$6")" | git hash-object --stdin)" != "$here" ] || rm -f -- "$6""#;
 
 /// Lists the files of the commit `$6`.
@@ -43,13 +43,17 @@ impl LandingAttempt<'_> {
             .into_iter()
             .filter(|file| !record.same.contains(&file.path))
             .collect();
-        let differing = self.differing().await?;
+        let differing = self.differing(&record.commit).await?;
+        let touched = match &record.old {
+            Some(old) => self.differing(old).await?,
+            None => HashSet::new(),
+        };
         let mut written = Vec::new();
         for file in &changed {
             let is_new = !file.is_deletion() && !differing.contains(&file.path);
-            if !file.is_deletion() && !is_new {
-                let removed =
-                    self.run_in_tree(REMOVE_BEGINNING, &[&file.path, &file.hash, &file.old_hash]).await?;
+            let is_old = !file.is_addition && !touched.contains(&file.path);
+            if !file.is_deletion() && !is_new && !is_old && !self.is_missing(file) {
+                let removed = self.run_in_tree(REMOVE_BEGINNING, &[&file.path, &file.hash]).await?;
                 self.must_succeed(removed)?;
             }
             if is_new || self.is_missing(file) {
@@ -92,9 +96,9 @@ impl LandingAttempt<'_> {
         }
     }
 
-    /// The files of the user's that are not as the new commit has them.
-    pub(crate) async fn differing(&self) -> Result<HashSet<String>, Fault> {
-        let listed = self.must_succeed(self.run_in_tree(DIFFERING, &[]).await?)?;
+    /// The files of the user's that are not as a commit has them.
+    pub(crate) async fn differing(&self, commit: &str) -> Result<HashSet<String>, Fault> {
+        let listed = self.must_succeed(self.run_in_tree(DIFFERING, &[commit]).await?)?;
         Ok(listed.split_terminator('\0').map(str::to_owned).collect())
     }
 }
