@@ -327,6 +327,9 @@ impl Screen {
                 if let Some(message) = site.beginning.map(present::beginning) {
                     sinks.emit(&span, RunEvent::Notice { message });
                 }
+                if let Some(finished) = site.finished.clone() {
+                    sinks.emit(&span, landing_event(finished));
+                }
                 let left_out = present::left_out(site.left_out());
                 for message in site.warning.clone().into_iter().chain(left_out) {
                     sinks.emit(&span, RunEvent::Warning { message });

@@ -6,7 +6,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::{Project, StatusStore};
 use autonoe_verify::{disown_foreign_findings, last_commit};
-use autonoe_workspace::{CheckedPart, HubLayout, RunTip};
+use autonoe_workspace::{CheckedPart, HubLayout, RunTip, Unlanded};
 use serde::Serialize;
 
 use crate::environment::Environment;
@@ -22,6 +22,9 @@ pub struct UnseenCommits {
     pub commits: Option<usize>,
     /// The last commit on which checks have passed.
     pub checked: Option<String>,
+    /// Whether some had landed, and the user has removed them from the branch since.
+    #[serde(skip)]
+    had_landed: bool,
     /// Whether `autonoe land --checked` has something to land.
     #[serde(skip)]
     is_checked_part_waiting: bool,
@@ -41,7 +44,7 @@ impl UnseenCommits {
             runtime.block_on(async {
                 let hub = open_hub(project, environment).await?;
                 if is_checked {
-                    return Ok(hub.unlanded().await?.map(|unlanded| Self::unlanded(unlanded.branch)));
+                    return Ok(hub.unlanded().await?.map(Self::unlanded));
                 }
                 let part =
                     hub.checked_part(&commit, last_commit(project.root()).as_deref(), &verified).await?;
@@ -52,14 +55,15 @@ impl UnseenCommits {
         found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, ..Self::default() }))
     }
 
-    fn unlanded(branch: String) -> Self {
-        Self { branch, commits: Some(0), ..Self::default() }
+    fn unlanded(Unlanded { branch, had_landed, .. }: Unlanded) -> Self {
+        Self { branch, commits: Some(0), had_landed, ..Self::default() }
     }
 
     fn unseen(branch: String, CheckedPart { commit, unlanded, unseen }: CheckedPart) -> Self {
         Self {
             branch,
             commits: Some(unseen),
+            had_landed: false,
             is_checked_part_waiting: commit.is_some() && unseen < unlanded,
             checked: commit,
         }
@@ -68,7 +72,11 @@ impl UnseenCommits {
     pub fn sentence(&self) -> String {
         if self.commits == Some(0) {
             let branch = &self.branch;
-            return format!("Branch {branch} has commits that have not landed: `autonoe diff` shows them");
+            let not_there = match self.had_landed {
+                true => "had landed and that your branch no longer has",
+                false => "have not landed",
+            };
+            return format!("Branch {branch} has commits that {not_there}: `autonoe diff` shows them");
         }
         let commits = self.commits.map_or_else(|| "commits".to_owned(), |count| format!("{count} commit(s)"));
         let checked = self.checked.as_ref().map(|commit| format!(" after {}", short(commit)));

@@ -6,10 +6,11 @@ use std::io;
 use autonoe_core::fault::Fault;
 use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
-use autonoe_git::{GitRoom, is_hash};
+use autonoe_git::{GitRoom, is_hash, write_ref};
 
 use crate::hub::Hub;
-use crate::hub_layout::RunTip;
+use crate::hub_layout::{RunTip, WORKSPACE};
+use crate::landing_error::LandingRefusal;
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
@@ -30,7 +31,7 @@ pub(crate) enum EarlierWork {
     /// Nothing to go on with. Whatever was committed is kept in the hub.
     None,
     Continued(Workspace),
-    /// Work that does not go together with the user's commits; sentences for the user.
+    /// Work that does not go together with the user's commits; what the user should know of it.
     LeftBehind(String),
 }
 
@@ -61,26 +62,40 @@ impl Hub {
         {
             return Ok(EarlierWork::None);
         }
-        let kept = format!("They are kept: `git fetch {} {commit}`.", self.layout.git_dir().display());
-        match self.merged_with_users(&existing, &commit, from).await? {
-            None => Ok(EarlierWork::None),
+        let why = match self.merged_with_users(&existing, &commit, from).await? {
+            None => return Ok(EarlierWork::None),
             Some(Merge::Clean(merged)) if merged == commit && finished.is_none() => {
-                Ok(EarlierWork::Continued(existing))
+                return Ok(EarlierWork::Continued(existing));
             }
             Some(Merge::Clean(merged)) => {
                 let (filled, _) = self.workspace(name, branch, &from.at(&merged)).await?;
                 self.set_current(&filled, &merged)?;
-                Ok(EarlierWork::Continued(self.described(name, branch, from)))
+                return Ok(EarlierWork::Continued(self.described(name, branch, from)));
             }
-            Some(Merge::Conflict(files)) => Ok(EarlierWork::LeftBehind(format!(
-                "Commits of an earlier run have not landed and conflict with yours in {}, so this run begins from your last commit. {kept}",
-                files.join(", "),
-            ))),
-            Some(Merge::Unrelated) => Ok(EarlierWork::LeftBehind(format!(
-                "Commits of an earlier run have not landed and do not continue your branch as it is, so this run begins from your last commit. \
-                 {kept}"
-            ))),
-        }
+            Some(Merge::Conflict(files)) => LandingRefusal::Conflict(files),
+            Some(Merge::Unrelated) => LandingRefusal::Diverged,
+        };
+        self.leave_behind(&existing, &commit, from, why).await.map(EarlierWork::LeftBehind)
+    }
+
+    /// Puts a commit on the branch of its run, in the hub and in the user's repository. Returns a sentence for the user.
+    async fn leave_behind(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        from: &ProjectRevision,
+        why: LandingRefusal,
+    ) -> Result<String, Fault> {
+        let earlier = self.layout.runs().find(|run| run.branch != workspace.branch());
+        let earlier = earlier.map_or_else(|| workspace.branch().to_owned(), |run| run.branch);
+        let written = write_ref(&self.layout.git_dir(), &format!("refs/heads/{earlier}"), commit);
+        written.map_err(|error| self.unwritable(&error))?;
+        let workspace = self.described(WORKSPACE, &earlier, from);
+        let (branch, why) = self.leave_apart_in_turn(&workspace, commit, from, why).await?;
+        Ok(format!(
+            "Commits of an earlier run have not landed: {why}. So this run begins from your last commit, and they are on branch {branch}: {}.",
+            why.advice(&branch)
+        ))
     }
 
     /// What workers have finished last, if the workspace of the run itself does not have it.
@@ -99,20 +114,7 @@ impl Hub {
         from: &ProjectRevision,
     ) -> Result<bool, Fault> {
         let tip = RunTip { branch: branch.to_owned(), commit: commit.to_owned() };
-        if self.discard_successor(&tip, from).await? {
-            return Ok(true);
-        }
-        let (Some(landed), Some(head)) = (self.last_landed_commit(), &from.commit) else {
-            return Ok(false);
-        };
-        let room = self.room(self.layout.readable(), [])?;
-        let was_removed = async {
-            Ok(self.is_ancestor(&room, &landed, commit).await?
-                && !self.is_ancestor(&room, &landed, head).await?)
-        };
-        let was_removed = was_removed.await;
-        room.close().await;
-        was_removed
+        Ok(self.discard_successor(&tip, from).await? || self.was_removed(commit, from).await?)
     }
 
     /// The commit itself if it continues the user's, else one with both; `None` if it has landed.

@@ -178,6 +178,17 @@ impl Hub {
         why: LandingRefusal,
     ) -> Result<(String, LandingRefusal), Fault> {
         let _turn = self.landing_turn().await?;
+        self.leave_apart_in_turn(workspace, commit, from, why).await
+    }
+
+    /// Like [`Self::leave_apart`]. The caller must have a landing turn.
+    pub(crate) async fn leave_apart_in_turn(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        from: &ProjectRevision,
+        why: LandingRefusal,
+    ) -> Result<(String, LandingRefusal), Fault> {
         let attempt = LandingAttempt::begin(self, commit, from)?;
         let left = async {
             attempt.copy_objects().await?;
@@ -189,18 +200,21 @@ impl Hub {
         left
     }
 
-    /// Finishes a landing during which a process was killed. Returns its branch and commit if it landed.
-    pub async fn finish_interrupted_landing(&self) -> Result<Option<(String, String)>, Fault> {
-        let Some(record) = self.unfinished_landing() else {
+    /// Finishes a landing during which a process was killed. Returns its commit and how it landed; `None` if it did not.
+    pub async fn finish_interrupted_landing(&self) -> Result<Option<(String, Landing)>, Fault> {
+        if self.unfinished_landing().is_none() {
             return Ok(None);
-        };
+        }
         let _turn = self.landing_turn().await?;
         let from = self.update().await?;
-        Ok(self.finish_landing(&from).await?.map(|commit| (record.branch, commit)))
+        self.finish_landing(&from).await
     }
 
-    /// Finishes a landing during which the process was killed. Returns its commit if it landed. The caller must have a landing turn.
-    pub(crate) async fn finish_landing(&self, from: &ProjectRevision) -> Result<Option<String>, Fault> {
+    /// Like [`Self::finish_interrupted_landing`]. The caller must have a landing turn.
+    pub(crate) async fn finish_landing(
+        &self,
+        from: &ProjectRevision,
+    ) -> Result<Option<(String, Landing)>, Fault> {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);
         };
@@ -216,12 +230,14 @@ impl Hub {
             }
             attempt.copy_objects().await?;
             let changed = attempt.changed_files().await?;
-            attempt.fast_forward(&record.branch, &changed).await.map(|()| Some(record.commit.clone()))
+            attempt.fast_forward(&record.branch, &changed).await?;
+            let landing = attempt.landed(record.branch.clone(), &changed);
+            Ok(Some((record.commit.clone(), landing)))
         };
         let finished = finishing.await;
         attempt.room.close().await;
         match finished {
-            Ok(commit) => Ok(commit),
+            Ok(landed) => Ok(landed),
             Err(LandingError::Refused(_)) => {
                 self.forget_landing();
                 Ok(None)
@@ -293,18 +309,20 @@ impl<'a> LandingAttempt<'a> {
             },
         };
         match landed {
-            Ok(branch) => {
-                let paths = || changed.iter().map(|file| file.path.as_str());
-                let ci_files = paths().filter(|path| is_ci_file(path)).map(str::to_owned).collect();
-                let hook_files = files_run_by_hooks(self.hub.root(), self.hub.home(), paths());
-                Ok(Landing::Landed { branch, ci_files, hook_files })
-            }
+            Ok(branch) => Ok(self.landed(branch, &changed)),
             Err(LandingError::Refused(why)) => {
                 let why = self.with_acting_files(why, &changed).await?;
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
             }
             Err(LandingError::Failed(fault)) => Err(fault),
         }
+    }
+
+    fn landed(&self, branch: String, changed: &[ChangedFile]) -> Landing {
+        let paths = || changed.iter().map(|file| file.path.as_str());
+        let ci_files = paths().filter(|path| is_ci_file(path)).map(str::to_owned).collect();
+        let hook_files = files_run_by_hooks(self.hub.root(), self.hub.home(), paths());
+        Landing::Landed { branch, ci_files, hook_files }
     }
 
     /// Whatever prevents a landing, the user may merge by hand.
@@ -443,6 +461,10 @@ impl<'a> LandingAttempt<'a> {
         };
         self.hub.record_landing(&record).map_err(|error| self.hub.unwritable(&error))?;
         let forwarded = self.fast_forward_on_record(&record, changed).await;
+        if forwarded.is_ok() {
+            // If it is not known later, removed commits are only taken up again.
+            let _ = self.hub.record_landed_commit(self.commit);
+        }
         // A failure is looked at again by the next start.
         if !matches!(forwarded, Err(LandingError::Failed(_))) {
             self.hub.forget_landing();

@@ -15,6 +15,8 @@ pub enum LandingRefusal {
     Moved,
     /// The commits do not continue the one from which the workspace was made.
     Diverged,
+    /// They conflict with the user's in these files.
+    Conflict(Vec<String>),
     /// They have no commit in common with it.
     Unrelated,
     /// Files that act on the user's machine by themselves have changed.
@@ -61,6 +63,7 @@ impl fmt::Display for LandingRefusal {
             Self::Switched { to } => write!(f, "'{to}' is checked out now"),
             Self::Moved => write!(f, "your branch has moved since the run began"),
             Self::Diverged => write!(f, "they do not continue your branch as it is"),
+            Self::Conflict(files) => write!(f, "they conflict with yours in {}", listed(files)),
             Self::Unrelated => write!(f, "they have no commit in common with your branch"),
             Self::SelfActing(files) => {
                 write!(
@@ -122,6 +125,7 @@ impl LandingRefusal {
             }
             Self::Moved
             | Self::Diverged
+            | Self::Conflict(_)
             | Self::Gitlinks(_)
             | Self::NotPassed
             | Self::NotWanted

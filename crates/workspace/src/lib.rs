@@ -22,6 +22,7 @@ mod hook_text;
 mod hub;
 mod hub_layout;
 mod ignore_change;
+mod landed_commits;
 mod landing;
 mod landing_error;
 mod landing_guard;
@@ -56,6 +57,7 @@ mod workspace_preparation;
 
 pub use branches::WorkspaceBranches;
 pub use checked_part::CheckedPart;
+pub use discarded::Discarded;
 pub use earlier_work::Start;
 pub use first_commit::Beginning;
 pub use fleet_clone::BroughtHome;

@@ -1,6 +1,5 @@
 //! Where the agents of a run work, from the first session to the last landing.
 
-use std::fs;
 use std::io;
 use std::sync::Arc;
 
@@ -28,9 +27,6 @@ use crate::site_event::SiteEvent;
 use crate::worker_site::WorkerSite;
 use crate::workspace::Workspace;
 
-/// The file of the hub that names the commit that landed last.
-const LANDED_COMMIT: &str = "landed-commit";
-
 /// The workspace of `sync`, apart from the other, so that nothing of it can ever land.
 const THROWAWAY: &str = "sync";
 
@@ -54,6 +50,8 @@ pub struct WorkspaceSite {
     pub workspace: Workspace,
     /// What had to be done before agents could work.
     pub beginning: Option<Beginning>,
+    /// A landing that an earlier run had begun, and that is finished now.
+    pub finished: Option<SiteEvent>,
     /// What is wrong with the workspace that an earlier run has left.
     pub warning: Option<String>,
     /// The state of the user's repository that the next landing expects.
@@ -111,9 +109,11 @@ impl WorkspaceSite {
     ) -> Result<Self, Fault> {
         let _turn = hub.landing_turn().await?;
         let (mut from, beginning) = hub.update_or_begin().await?;
-        if let Some(commit) = hub.finish_landing(&from).await? {
+        let finished = hub.finish_landing(&from).await?;
+        let finished = finished.map(|(commit, landing)| SiteEvent::of_landing(commit, landing));
+        if let Some(SiteEvent::Landed { commit, .. }) = &finished {
             from.tree = Some(commit.clone());
-            from.commit = Some(commit);
+            from.commit = Some(commit.clone());
         }
         if let LandingTarget::Branch(wanted) = &options.target
             && from.branch.as_ref() == Some(wanted)
@@ -183,6 +183,7 @@ impl WorkspaceSite {
             hub,
             workspace,
             beginning,
+            finished,
             warning,
             from,
             options,
@@ -484,28 +485,25 @@ impl WorkspaceSite {
             Some(refused) => refused,
             None => self.try_landing(&commit, consent).await?,
         };
-        match landing {
-            Landing::Landed { branch, ci_files, hook_files } => {
+        let event = SiteEvent::of_landing(commit.clone(), landing);
+        match &event {
+            SiteEvent::Apart { why, .. } => {
+                if self.last_refusal.as_ref().is_some_and(|said| said.why == *why) {
+                    return Ok(None);
+                }
+                self.last_refusal = Some(SaidRefusal { why: why.clone(), session: self.last_session });
+            }
+            _ => {
                 if self.options.target == LandingTarget::CheckedOut {
                     self.from.commit = Some(commit.clone());
                 }
                 self.landed = (tally.passed, tally.verified);
                 self.last_landed = Some(commit.clone());
                 self.record_landed()?;
-                if self.options.target == LandingTarget::CheckedOut && self.options.slot.is_none() {
-                    self.hub.record_landed_commit(&commit).map_err(|error| self.hub.unwritable(&error))?;
-                }
                 self.last_refusal = None;
-                Ok(Some(SiteEvent::Landed { branch, commit, ci_files, hook_files }))
-            }
-            Landing::Apart { branch, why } => {
-                if self.last_refusal.as_ref().is_some_and(|said| said.why == why) {
-                    return Ok(None);
-                }
-                self.last_refusal = Some(SaidRefusal { why: why.clone(), session: self.last_session });
-                Ok(Some(SiteEvent::Apart { branch, commit, why }))
             }
         }
+        Ok(Some(event))
     }
 
     /// Leaves commits apart in which agents have changed the file that only the user and the run edit.
@@ -570,15 +568,6 @@ impl Hub {
     fn last_landed(&self) -> Option<(usize, usize)> {
         let text = read_text(&self.layout.directory().join("landed.json"), DOCUMENT_LIMIT).ok()??;
         serde_json::from_str(&text).ok()
-    }
-
-    pub(crate) fn last_landed_commit(&self) -> Option<String> {
-        let text = read_text(&self.layout.directory().join(LANDED_COMMIT), DOCUMENT_LIMIT).ok()??;
-        Some(text.trim().to_owned())
-    }
-
-    fn record_landed_commit(&self, commit: &str) -> io::Result<()> {
-        fs::write(self.layout.directory().join(LANDED_COMMIT), commit)
     }
 
     fn record_landed(&self, landed: (usize, usize)) -> io::Result<()> {

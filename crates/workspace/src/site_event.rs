@@ -2,6 +2,7 @@
 
 use autonoe_core::event::HookFile;
 
+use crate::landing::Landing;
 use crate::landing_error::LandingRefusal;
 
 /// Something that happened to the commits of a run.
@@ -29,4 +30,15 @@ pub enum SiteEvent {
         commit: String,
         why: LandingRefusal,
     },
+}
+
+impl SiteEvent {
+    pub(crate) fn of_landing(commit: String, landing: Landing) -> Self {
+        match landing {
+            Landing::Landed { branch, ci_files, hook_files } => {
+                Self::Landed { branch, commit, ci_files, hook_files }
+            }
+            Landing::Apart { branch, why } => Self::Apart { branch, commit, why },
+        }
+    }
 }

@@ -20,21 +20,28 @@ const CONTAINING: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
 git for-each-ref --contains="$3" --format='%(refname)' refs/heads 2> /dev/null | grep -v '^refs/heads/autonoe[/-]' | head -n 1"#;
 
-/// Lists the branches of runs in the working tree `$1` that are not merged. `$2` has all of its objects.
+/// Lists the branches of runs in the working tree `$1` that are not merged, and their commits. `$2` has all of its objects.
 const UNMERGED: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-git for-each-ref --no-merged=HEAD --format='%(refname:short)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*'"#;
+git for-each-ref --no-merged=HEAD --format='%(refname:short) %(objectname)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*'"#;
 
 /// The commits of a run that have not landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unlanded {
-    /// The branch in the hub, such as `autonoe/7`.
+    /// The branch in the hub, such as `autonoe/7`, or in the user's repository.
     pub branch: String,
     pub commit: String,
+    /// Whether some of them had landed, and the user has removed them from the branch since.
+    pub had_landed: bool,
     from: ProjectRevision,
 }
 
 impl Unlanded {
+    /// The user's last commit.
+    pub(crate) fn users_commit(&self) -> Option<&str> {
+        self.from.commit.as_deref()
+    }
+
     /// The same without those that no check has seen; `None` if nothing is left.
     #[must_use]
     pub fn only_checked(self, part: &CheckedPart) -> Option<Self> {
@@ -57,12 +64,11 @@ impl Hub {
         let waiting = match self.is_landed(&last.commit, &from).await? {
             false => Some(last),
             // It may have worked at the same time as another one, which could not land then.
-            true => {
-                let apart = self.left_apart(&from).await?;
-                self.layout.runs().find(|run| apart.iter().any(|name| is_of_run(name, &run.branch)))
-            }
+            true => self.left_apart(&from).await?,
         };
-        Ok(waiting.map(|RunTip { branch, commit }| Unlanded { branch, commit, from }))
+        let Some(RunTip { branch, commit }) = waiting else { return Ok(None) };
+        let had_landed = self.was_removed(&commit, &from).await?;
+        Ok(Some(Unlanded { branch, commit, had_landed, from }))
     }
 
     async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
@@ -81,13 +87,18 @@ impl Hub {
         is_landed
     }
 
-    /// The branches of runs in the user's repository that are not merged.
-    async fn left_apart(&self, from: &ProjectRevision) -> Result<Vec<String>, Fault> {
+    /// The branch of the last run that has one in the user's repository which is not merged.
+    async fn left_apart(&self, from: &ProjectRevision) -> Result<Option<RunTip>, Fault> {
         let readable = [from.top.clone(), self.layout.base_objects()].into_iter();
         let room = self.room(readable.chain(self.repository().directories), [])?;
         let listed = room.run(UNMERGED, [&from.top, &self.layout.base_objects()]).await;
         room.close().await;
-        Ok(listed?.stdout.lines().map(str::to_owned).collect())
+        let discarded = self.discarded();
+        let apart: Vec<RunTip> = listed?.stdout.lines().filter_map(RunTip::parse).collect();
+        let is_of = |tip: &&RunTip, run: &RunTip| {
+            is_of_run(&tip.branch, &run.branch) && !discarded.contains(&tip.commit)
+        };
+        Ok(self.layout.runs().find_map(|run| apart.iter().find(|tip| is_of(tip, &run)).cloned()))
     }
 
     /// How far checks have followed them. `verified` are the commits on which something was verified.
@@ -105,7 +116,7 @@ impl Hub {
         unlanded: &Unlanded,
         consent: LandingConsent,
     ) -> Result<Landing, Fault> {
-        let Unlanded { branch, commit, from } = unlanded;
+        let Unlanded { branch, commit, from, .. } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
         self.land(&workspace, commit, from, &LandingTarget::CheckedOut, consent).await
     }
@@ -122,6 +133,13 @@ impl Hub {
             0 => Ok(shown.stdout),
             _ => Err(self.failed(&shown.reason())),
         }
+    }
+}
+
+impl RunTip {
+    fn parse(line: &str) -> Option<Self> {
+        let (branch, commit) = line.rsplit_once(' ')?;
+        Some(Self { branch: branch.to_owned(), commit: commit.to_owned() })
     }
 }
 

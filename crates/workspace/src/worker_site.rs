@@ -80,7 +80,7 @@ impl WorkerSite {
             fetched => fetched?,
         };
         let is_wanted = !self.is_merged(&commit).await?
-            && !hub.is_discarded_run(&held.branch)
+            && !hub.is_discarded_worker(&held.branch)
             && hub.has_begin(&held.begin, from).await?
             && !hub.is_given_up(&self.branch, &commit, from).await?;
         match is_wanted {

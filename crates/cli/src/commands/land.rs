@@ -1,13 +1,16 @@
 //! `autonoe land` and `autonoe diff`
 
 use autonoe_core::clock::Clock as _;
-use autonoe_core::fault::Fault;
+use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
-use autonoe_report::escape_controls;
-use autonoe_store::{LockHolder, Project, ProjectUse};
-use autonoe_workspace::{HubLayout, Landing, LandingConsent};
+use autonoe_core::status::ChangeError;
+use autonoe_report::{escape_controls, one_line};
+use autonoe_store::{LockHolder, Project, ProjectUse, StatusStore};
+use autonoe_workspace::{Discarded, HubLayout, Landing, LandingConsent, Unlanded};
 use clap::Args;
+use jiff::tz::TimeZone;
 
 use crate::environment::Environment;
 use crate::lock_project::lock_project;
@@ -18,6 +21,7 @@ use crate::system::{SystemClock, runtime};
 use crate::unseen_commits::verified_commits_of;
 
 const NOTHING: &str = "Nothing is waiting to land.\n";
+const HAD_LANDED: &str = "Some of these commits had landed before, and your branch was reset since.";
 const NOTHING_CHECKED: &str = "No commit that checks have seen is waiting to land. `autonoe diff` shows the others, `autonoe land` lands them.\n";
 
 /// Bring commits of the last run that have not landed to your branch
@@ -65,9 +69,10 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
     runtime()?.block_on(async {
         let hub = open_hub(&project, environment).await?;
         let finished = hub.finish_interrupted_landing().await?;
-        if let Some((branch, commit)) = &finished {
-            let landed = present::landed(branch, commit);
-            present::print(&format!("{landed}: a landing that was interrupted is finished now\n"));
+        if let Some((commit, landing)) = &finished {
+            let mut lines = describe(commit, landing);
+            lines.push("A landing that was interrupted is finished now.".to_owned());
+            present::print_lines(&lines.join("\n"));
         }
         let Some(unlanded) = hub.unlanded().await? else {
             if finished.is_none() {
@@ -77,8 +82,15 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         };
         let part = hub.checked_unlanded(&unlanded, &verified_commits_of(&project)?).await?;
         if args.discard {
-            let kept = hub.discard(&unlanded).await?;
-            present::print_lines(&discarded(part.unlanded, &unlanded.branch, &kept, &project));
+            let discarded = hub.discard(&unlanded).await?;
+            let undone = reset_discarded(&project, &discarded)?;
+            present::print_lines(&describe_discarded(
+                part.unlanded,
+                &unlanded,
+                &discarded,
+                &undone,
+                &project,
+            ));
             return Ok(exit::DONE);
         }
         let to_land = if args.checked { unlanded.only_checked(&part) } else { Some(unlanded) };
@@ -89,32 +101,71 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         let consent =
             LandingConsent { self_acting: args.accept_self_acting, protected: args.accept_protected };
         let landing = hub.land_unlanded(&unlanded, consent).await?;
-        let commit = &unlanded.commit;
-        let mut lines = vec![match &landing {
-            Landing::Landed { branch, .. } => present::landed(branch, commit),
-            Landing::Apart { branch, why } => {
-                present::not_landed(branch, commit, &why.to_string(), Some(&why.advice(branch)))
-            }
-        }];
+        let mut lines = describe(&unlanded.commit, &landing);
         lines.extend(present::unseen(&part).filter(|_| !args.checked));
-        let Landing::Landed { ci_files, hook_files, .. } = landing else {
-            present::print(&lines.join("\n"));
-            return Ok(exit::STUCK);
-        };
-        lines.extend((!ci_files.is_empty()).then(|| present::ci_files(&ci_files)));
-        lines.extend((!hook_files.is_empty()).then(|| present::hook_files(&hook_files)));
+        lines.extend(unlanded.had_landed.then(|| HAD_LANDED.to_owned()));
         present::print(&lines.join("\n"));
-        Ok(exit::DONE)
+        Ok(match landing {
+            Landing::Landed { .. } => exit::DONE,
+            Landing::Apart { .. } => exit::STUCK,
+        })
     })
 }
 
-fn discarded(count: usize, branch: &str, kept: &str, project: &Project) -> String {
+fn describe(commit: &str, landing: &Landing) -> Vec<String> {
+    match landing {
+        Landing::Landed { branch, ci_files, hook_files } => {
+            let ci = (!ci_files.is_empty()).then(|| present::ci_files(ci_files));
+            let hooks = (!hook_files.is_empty()).then(|| present::hook_files(hook_files));
+            [present::landed(branch, commit)].into_iter().chain(ci).chain(hooks).collect()
+        }
+        Landing::Apart { branch, why } => {
+            vec![present::not_landed(branch, commit, &why.to_string(), Some(&why.advice(branch)))]
+        }
+    }
+}
+
+/// Makes what had passed with discarded commits pending again. Returns the ids.
+fn reset_discarded(project: &Project, discarded: &Discarded) -> Result<Vec<String>, Fault> {
+    let Some(status) = StatusStore::read(project)? else { return Ok(Vec::new()) };
+    let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
+    let is_discarded = |item: &&Deliverable| {
+        item.finding.as_ref().is_some_and(|finding| discarded.has(finding.commit.as_deref(), finding.at))
+    };
+    let ids: Vec<String> = passed.filter(is_discarded).map(|item| item.id.clone()).collect();
+    if ids.is_empty() {
+        return Ok(ids);
+    }
+    let today = SystemClock.now().to_zoned(TimeZone::UTC).date();
+    let edited = StatusStore::edit(project, today, |status| {
+        ids.iter().try_for_each(|id| status.set_status(id, DeliverableStatus::Pending).map(drop))
+    });
+    edited.map_err(|error| match error {
+        ChangeError::Fault(fault) => fault,
+        ChangeError::Refused(refusal) => {
+            Fault::permanent(FaultLayer::Config, "not_reset", format!("{refusal}."))
+        }
+    })?;
+    Ok(ids)
+}
+
+fn describe_discarded(
+    count: usize,
+    unlanded: &Unlanded,
+    discarded: &Discarded,
+    undone: &[String],
+    project: &Project,
+) -> String {
     let hub = HubLayout::in_state(project.state_dir()).git_dir();
+    let undone = match undone {
+        [] => String::new(),
+        ids => format!("Pending again: {}.\n", one_line(&ids.join(", "))),
+    };
     format!(
-        "[DISCARDED] {count} commit(s) of {branch}. The next run begins from your last commit.\n\
-         What they finished may still be marked as passed: `autonoe verify` looks at it again.\n\
-         To have them back: git fetch {} {kept}\n",
-        hub.display()
+        "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{undone}To have them back: git fetch {} {}\n",
+        unlanded.branch,
+        hub.display(),
+        discarded.kept,
     )
 }
 

@@ -138,6 +138,9 @@ fn discarded_commits_neither_land_nor_are_built_on() {
             discarded.starts_with(&format!("[DISCARDED] {known} commit(s) of autonoe/1.")),
             "{discarded}"
         );
+        assert!(discarded.contains("Pending again: A."), "{discarded}");
+        let status = command(&project, &["status"], 0);
+        assert!(status.contains("0/2 deliverables passed"), "{status}");
         assert_eq!(command(&project, &["land"], 0), "Nothing is waiting to land.\n");
         assert_eq!(command(&project, &["diff"], 0), "Nothing is waiting to land.\n");
 
@@ -160,4 +163,16 @@ fn discarded_commits_neither_land_nor_are_built_on() {
         project.git(&back.split(' ').collect::<Vec<_>>());
         assert_eq!(project.git(&["log", "--format=%s", "FETCH_HEAD"]), "2\n1\nchecked\nwork");
     }
+}
+
+#[test]
+fn what_had_landed_and_was_reset_is_called_so() {
+    let project = stopped_run(&[], Signal::INT);
+    command(&project, &["land"], 0);
+    let landed = project.git(&["rev-parse", "main"]);
+    project.git(&["reset", "-q", "--hard", "main~2"]);
+    project.git(&["reset", "-q", "--hard", "main~1"]);
+    let again = command(&project, &["land"], 0);
+    assert!(again.contains("had landed before, and your branch was reset since"), "{again}");
+    assert_eq!(project.git(&["rev-parse", "main"]), landed);
 }

@@ -53,7 +53,59 @@ async fn a_conflict_with_the_users_commits_is_said() {
     let site = run(&fixture, 2).await;
     let warning = site.warning.as_deref().unwrap_or_default();
     assert!(warning.contains("conflict with yours in a.txt"), "{warning}");
+    assert!(warning.contains("on branch autonoe/1"), "{warning}");
     assert_eq!(ahead(&fixture, &site), "");
+}
+
+/// A killed run has put nothing on a branch of the user's.
+#[tokio::test]
+async fn what_is_left_behind_is_on_a_branch_and_known_later() {
+    let fixture = HubFixture::new().await;
+    let site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
+    let commit = fixture.git_in(&site.workspace.tree(), &["rev-parse", "HEAD"]);
+    fixture.commit(&[("a.txt", "the user's\n")]);
+    let mut site = run(&fixture, 2).await;
+    assert_eq!(fixture.git(&["rev-parse", "autonoe/1"]), commit);
+    site.run_ended(Tally::default()).await.unwrap();
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    assert_eq!((unlanded.branch.as_str(), unlanded.commit.as_str()), ("autonoe/1", commit.as_str()));
+    fixture.hub.discard(&unlanded).await.unwrap();
+    assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn unfinished_work_of_a_worker_is_known_after_the_rest_has_landed() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    let names = ["worker-1".to_owned()];
+    let workers = site.workers(&names).await.unwrap();
+    workers[0].begin("A").await.unwrap();
+    let tree = fixture.home().join("state/hub/workspaces/worker-1/tree");
+    fixture.git_in(&tree, &["commit", "-q", "--allow-empty", "-m", "begun"]);
+    workers[0].run_ended().await.unwrap();
+    site.run_ended(Tally::default()).await.unwrap();
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    assert_eq!(unlanded.commit, fixture.git_in(&tree, &["rev-parse", "HEAD"]));
+    fixture.hub.discard(&unlanded).await.unwrap();
+    assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+    let site = run(&fixture, 2).await;
+    assert_eq!(site.workers(&names).await.unwrap()[0].held(), None, "it was discarded");
+}
+
+#[tokio::test]
+async fn commits_that_had_landed_and_were_removed_are_known() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    assert!(!unlanded.had_landed);
+    fixture.hub.land_unlanded(&unlanded, LandingConsent::default()).await.unwrap();
+    fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    fixture.git(&["branch", "-q", "-D", "autonoe/1"]);
+    assert!(fixture.hub.unlanded().await.unwrap().unwrap().had_landed);
+    assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "", "not taken up again");
 }
 
 #[tokio::test]

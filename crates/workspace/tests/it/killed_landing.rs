@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use autonoe_core::status::Tally;
-use autonoe_workspace::{Landing, ProjectRevision, SiteOptions, Start, Workspace, WorkspaceSite};
+use autonoe_workspace::{Landing, ProjectRevision, SiteEvent, SiteOptions, Start, Workspace, WorkspaceSite};
 
 use crate::fixture::HubFixture;
 
@@ -47,15 +47,22 @@ async fn killed() -> (HubFixture, String) {
     (fixture, new)
 }
 
-async fn start(fixture: &HubFixture) {
+async fn start(fixture: &HubFixture) -> WorkspaceSite {
     let options = SiteOptions::default();
-    WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, Tally::default()).await.unwrap();
+    WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, Tally::default()).await.unwrap()
 }
 
 #[tokio::test]
 async fn it_is_finished_by_the_next_start() {
     let (fixture, new) = killed().await;
-    start(&fixture).await;
+    let site = start(&fixture).await;
+    let landed = SiteEvent::Landed {
+        branch: "main".into(),
+        commit: new.clone(),
+        ci_files: Vec::new(),
+        hook_files: Vec::new(),
+    };
+    assert_eq!(site.finished, Some(landed), "the user learns of it");
     assert_eq!(fixture.git(&["rev-parse", "main"]), new);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
     assert_eq!(fixture.read("long.txt").len(), 10_000);
