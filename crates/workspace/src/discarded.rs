@@ -85,15 +85,17 @@ impl Hub {
     }
 
     /// Whether the commit is built on discarded ones that the user has not taken over nevertheless. If so, it is discarded too.
-    pub(crate) async fn discard_successor(
+    pub(crate) async fn is_discarded(
         &self,
-        run: &RunTip,
+        branch: &str,
+        commit: &str,
         from: &ProjectRevision,
     ) -> Result<bool, Fault> {
         let discarded = self.discarded();
         if discarded.is_empty() {
             return Ok(false);
         }
+        let run = &RunTip { branch: branch.to_owned(), commit: commit.to_owned() };
         let room = self.room(self.layout.readable(), [])?;
         let is_discarded = self.is_successor(&room, run, from, &discarded).await;
         room.close().await;

@@ -9,7 +9,8 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_git::{GitRoom, is_hash, write_ref};
 
 use crate::hub::Hub;
-use crate::hub_layout::{RunTip, WORKSPACE};
+use crate::hub_layout::WORKSPACE;
+use crate::landed_commits::Removed;
 use crate::landing_error::LandingRefusal;
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
@@ -57,10 +58,24 @@ impl Hub {
                 self.fetch_new(&existing).await?
             }
         };
-        let is_ahead = from.commit.as_ref() != Some(&commit);
-        if (start == Start::New && !is_ahead) || (is_ahead && self.is_given_up(branch, &commit, from).await?)
-        {
+        if from.commit.as_ref() == Some(&commit) {
+            if start == Start::New {
+                return Ok(EarlierWork::None);
+            }
+        } else if self.is_discarded(branch, &commit, from).await? {
             return Ok(EarlierWork::None);
+        } else {
+            match self.removed(&commit, from).await? {
+                Removed::Nothing => {}
+                Removed::All => return Ok(EarlierWork::None),
+                Removed::Part => {
+                    let why = LandingRefusal::Diverged;
+                    return self
+                        .leave_behind(&existing, &commit, from, why)
+                        .await
+                        .map(EarlierWork::LeftBehind);
+                }
+            }
         }
         let why = match self.merged_with_users(&existing, &commit, from).await? {
             None => return Ok(EarlierWork::None),
@@ -106,17 +121,6 @@ impl Hub {
             .then_some(merged)
     }
 
-    /// Whether the user does not want a commit of an earlier run: it was discarded, or what had landed was removed from the user's branch.
-    pub(crate) async fn is_given_up(
-        &self,
-        branch: &str,
-        commit: &str,
-        from: &ProjectRevision,
-    ) -> Result<bool, Fault> {
-        let tip = RunTip { branch: branch.to_owned(), commit: commit.to_owned() };
-        Ok(self.discard_successor(&tip, from).await? || self.was_removed(commit, from).await?)
-    }
-
     /// The commit itself if it continues the user's, else one with both; `None` if it has landed.
     async fn merged_with_users(
         &self,
@@ -153,14 +157,18 @@ impl Hub {
         }
         let begin = read_text(&workspace.begin_file(), SETTINGS_LIMIT).ok().flatten();
         let begin = begin.map(|begin| begin.trim().to_owned()).filter(|begin| is_hash(begin));
-        let Some(begin) = begin else { return Ok(Ways::Apart) };
         // What the user has removed, or has on another branch only, must not come back with the work.
-        if !self.is_ancestor(room, &begin, head).await? || !self.is_ancestor(room, &begin, commit).await? {
-            return Ok(Ways::Apart);
-        }
-        Ok(match self.is_ancestor(room, head, commit).await? {
+        let is_on_the_way = match &begin {
+            Some(begin) => {
+                self.is_ancestor(room, begin, head).await? && self.is_ancestor(room, begin, commit).await?
+            }
+            // An earlier version has not noted it.
+            None => true,
+        };
+        Ok(match is_on_the_way && self.is_ancestor(room, head, commit).await? {
             true => Ways::Continues,
-            false => Ways::Beside,
+            false if is_on_the_way && begin.is_some() => Ways::Beside,
+            false => Ways::Apart,
         })
     }
 

@@ -33,16 +33,30 @@ impl Hub {
         file.persist(self.layout.directory().join(FILE)).map(drop).map_err(|error| error.error)
     }
 
-    /// Whether the commit is, or is built on, one that had landed and that the user's branch no longer has.
-    pub(crate) async fn was_removed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+    /// How much of a commit, and of what it is built on, had landed and is no longer on the user's branch.
+    pub(crate) async fn removed(&self, commit: &str, from: &ProjectRevision) -> Result<Removed, Fault> {
         let landed: HashSet<String> = self.landed_commits().into_iter().collect();
         let Some(head) = from.commit.as_deref().filter(|head| !landed.is_empty() && *head != commit) else {
-            return Ok(false);
+            return Ok(Removed::Nothing);
         };
         let room = self.room(self.layout.readable(), [])?;
         let git = self.layout.git_dir().display().to_string();
         let beyond = room.run(BEYOND, [git.as_str(), commit, head]).await;
         room.close().await;
-        Ok(beyond?.stdout.lines().any(|commit| landed.contains(commit)))
+        let beyond = beyond?.stdout;
+        let is_landed = |commit: &str| landed.contains(commit);
+        Ok(match beyond.lines().any(is_landed) {
+            false => Removed::Nothing,
+            true if is_landed(commit) => Removed::All,
+            true => Removed::Part,
+        })
     }
+}
+
+/// What the user has removed from the branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    Nothing,
+    Part,
+    All,
 }

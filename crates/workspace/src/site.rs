@@ -168,8 +168,8 @@ impl WorkspaceSite {
             }
         };
         let users = included.as_ref().or(from.commit.as_ref());
-        // A run that is resumed has included uncommitted changes before.
-        let is_known = start == Start::Resumed && options.includes_uncommitted;
+        // A run that is continued has included uncommitted changes before.
+        let is_known = included.is_none() && start == Start::Resumed && options.includes_uncommitted;
         let is_known = is_known && hub.commit_of(hub_refs::USERS).is_some();
         if let Some(users) = users.filter(|_| options.slot.is_none() && !is_known) {
             let written = write_ref(&hub.layout.git_dir(), hub_refs::USERS, users);

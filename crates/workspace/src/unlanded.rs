@@ -5,6 +5,7 @@ use autonoe_core::fault::Fault;
 use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
 use crate::hub_layout::{RunTip, WORKSPACE};
+use crate::landed_commits::Removed;
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::project_revision::ProjectRevision;
 
@@ -67,7 +68,7 @@ impl Hub {
             true => self.left_apart(&from).await?,
         };
         let Some(RunTip { branch, commit }) = waiting else { return Ok(None) };
-        let had_landed = self.was_removed(&commit, &from).await?;
+        let had_landed = self.removed(&commit, &from).await? != Removed::Nothing;
         Ok(Some(Unlanded { branch, commit, had_landed, from }))
     }
 

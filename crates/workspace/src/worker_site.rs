@@ -12,6 +12,7 @@ use autonoe_files::{SETTINGS_LIMIT, UntrustedDir, Visibility, read_text};
 use autonoe_git::write_ref;
 
 use crate::hub::UNUSABLE;
+use crate::landed_commits::Removed;
 use crate::landing_error::LandingRefusal;
 use crate::merge_queue::MergeQueue;
 use crate::site_event::SiteEvent;
@@ -75,14 +76,17 @@ impl WorkerSite {
         if !workspace.exists() || workspace.problem().is_some() {
             return Ok(());
         }
-        let commit = match hub.fetch_new(&workspace).await {
+        let commit = match self.save(&workspace, &format!("Save uncommitted work on {}", held.id)).await {
             Err(fault) if fault.code == UNUSABLE => return Ok(()),
-            fetched => fetched?,
+            saved => saved?,
         };
-        let is_wanted = !self.is_merged(&commit).await?
-            && !hub.is_discarded_worker(&held.branch)
+        if self.is_merged(&commit).await? {
+            return Ok(());
+        }
+        let is_wanted = !hub.is_discarded_worker(&held.branch)
             && hub.has_begin(&held.begin, from).await?
-            && !hub.is_given_up(&self.branch, &commit, from).await?;
+            && !hub.is_discarded(&self.branch, &commit, from).await?
+            && hub.removed(&commit, from).await? == Removed::Nothing;
         match is_wanted {
             true => self.hold(&workspace, &held.id).map_err(|error| hub.unwritable(&error)),
             false => self.set_unfinished(&held.branch, &held.id, &commit),

@@ -93,6 +93,47 @@ async fn unfinished_work_of_a_worker_is_known_after_the_rest_has_landed() {
     assert_eq!(site.workers(&names).await.unwrap()[0].held(), None, "it was discarded");
 }
 
+/// A killed worker has committed nothing.
+#[tokio::test]
+async fn uncommitted_work_of_a_worker_is_continued() {
+    let fixture = HubFixture::new().await;
+    let names = ["worker-1".to_owned()];
+    let site = run(&fixture, 1).await;
+    site.workers(&names).await.unwrap()[0].begin("A").await.unwrap();
+    let tree = fixture.home().join("state/hub/workspaces/worker-1/tree");
+    crate::fixture::write(&tree.join("begun.txt"), "agent\n");
+    let site = run(&fixture, 2).await;
+    let workers = site.workers(&names).await.unwrap();
+    assert_eq!(workers[0].held().as_deref(), Some("A"));
+    workers[0].begin("A").await.unwrap();
+    assert!(tree.join("begun.txt").exists());
+}
+
+#[tokio::test]
+async fn work_beyond_what_was_reset_is_left_on_its_branch() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("landed.txt", "agent\n")]);
+    site.run_ended(Tally::default()).await.unwrap();
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    fixture.hub.land_unlanded(&unlanded, LandingConsent::default()).await.unwrap();
+    let commit = fixture.work(&site.workspace, &[("more.txt", "agent\n")]);
+    fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let site = run(&fixture, 2).await;
+    assert_eq!(ahead(&fixture, &site), "");
+    assert!(site.warning.as_deref().unwrap_or_default().contains("on branch autonoe/1"), "{:?}", site.warning);
+    assert_eq!(fixture.git(&["rev-parse", "autonoe/1"]), commit);
+}
+
+#[tokio::test]
+async fn work_of_a_version_that_noted_no_beginning_is_continued() {
+    let fixture = HubFixture::new().await;
+    let site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    std::fs::remove_file(fixture.home().join("state/hub/workspaces/1/begin")).unwrap();
+    assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "work");
+}
+
 #[tokio::test]
 async fn commits_that_had_landed_and_were_removed_are_known() {
     let fixture = HubFixture::new().await;
