@@ -6,8 +6,8 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use autonoe_core::ci_files::is_ci_file;
@@ -18,7 +18,6 @@ use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
-use crate::git_settings::settings_of_writing;
 use crate::hub::Hub;
 use crate::landing_error::{LandingError, LandingRefusal, listed};
 use crate::named_paths::files_run_by_hooks;
@@ -26,6 +25,7 @@ use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
 use crate::unfinished_landing::LandingRecord;
 use crate::workspace::Workspace;
+use crate::writing_settings::{copy_settings, files_to_read};
 
 // Arguments of the scripts: the working tree, our repository, the user's index, the commits before and after, then their own.
 
@@ -61,13 +61,8 @@ if [ "$4" ]; then old=$(git merge-base "$4" "$5") || old=$4
 else old=$(git hash-object -w -t tree /dev/null); fi
 git diff-tree -r -z --no-renames --no-abbrev "$old" "$5""#;
 
-/// Takes settings about how files are written from the user's repository too, then goes to the working tree, with the user's index.
-const ENTER_TREE: &str = r#"keys='filemode|ignorecase|symlinks|autocrlf|eol|precomposeunicode'
-echo '[core]' >> "$2/config"
-git -C "$1" config --get-regexp "^core\.($keys)$" | while read -r key value; do
-    case $value in *[!a-z]*) ;; *) echo "${key#core.} = ${value:-true}" >> "$2/config" ;; esac
-done
-cd "$1" || exit 3
+/// Goes to the working tree, with the user's index.
+const ENTER_TREE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
 "#;
 
@@ -162,7 +157,7 @@ impl Hub {
         consent: LandingConsent,
     ) -> Result<Landing, Fault> {
         let _turn = self.landing_turn().await?;
-        let attempt = LandingAttempt::begin(self, commit, from)?;
+        let attempt = LandingAttempt::begin(self, commit, from).await?;
         let landing = attempt.land(workspace, target, consent).await;
         attempt.room.close().await;
         landing
@@ -189,7 +184,7 @@ impl Hub {
         from: &ProjectRevision,
         why: LandingRefusal,
     ) -> Result<(String, LandingRefusal), Fault> {
-        let attempt = LandingAttempt::begin(self, commit, from)?;
+        let attempt = LandingAttempt::begin(self, commit, from).await?;
         let left = async {
             attempt.copy_objects().await?;
             let why = attempt.with_acting_files(why, &attempt.changed_files().await?).await?;
@@ -221,7 +216,7 @@ impl Hub {
         self.remove_locks_of_landing(&record);
         let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
-        let attempt = LandingAttempt::begin(self, &record.commit, &before)?;
+        let attempt = LandingAttempt::begin(self, &record.commit, &before).await?;
         let finishing = async {
             attempt.take_back(&record, from.commit.as_deref()).await?;
             if !is_where_it_was {
@@ -230,7 +225,8 @@ impl Hub {
             }
             attempt.copy_objects().await?;
             let changed = attempt.changed_files().await?;
-            attempt.fast_forward(&record.branch, &changed).await?;
+            let same = attempt.try_update(&changed).await?;
+            attempt.fast_forward(&record.branch, &changed, same).await?;
             let landing = attempt.landed(record.branch.clone(), &changed);
             Ok(Some((record.commit.clone(), landing)))
         };
@@ -267,14 +263,15 @@ pub(crate) struct LandingAttempt<'a> {
 }
 
 impl<'a> LandingAttempt<'a> {
-    fn begin(hub: &'a Hub, commit: &'a str, from: &'a ProjectRevision) -> Result<Self, Fault> {
+    async fn begin(hub: &'a Hub, commit: &'a str, from: &'a ProjectRevision) -> Result<Self, Fault> {
         let repository = hub.repository();
         let (Some(shared), Some(own)) = (repository.directories.first(), repository.directories.last())
         else {
             return Err(hub.failed("its repository is gone"));
         };
         let writable = [from.top.clone()].into_iter().chain(repository.directories.iter().cloned());
-        let room = hub.room(hub.layout.readable(), writable)?;
+        let settings = files_to_read(&repository, &hub.users);
+        let room = hub.room(hub.layout.readable().into_iter().chain(settings), writable)?;
         let git = room.work().join("land.git");
         let borrowed = [shared.join("objects"), hub.layout.objects(), hub.layout.base_objects()];
         let shallow = hub.shallow(&repository)?;
@@ -285,10 +282,10 @@ impl<'a> LandingAttempt<'a> {
             shallow: shallow.as_deref(),
             ..Skeleton::default()
         };
-        let written = skeleton.write(&git).and_then(|()| {
-            let mut config = File::options().append(true).open(git.join("config"))?;
-            config.write_all(settings_of_writing(&repository, &hub.users).as_bytes())
-        });
+        let written = match skeleton.write(&git) {
+            Ok(()) => copy_settings(&room, &hub.users, &from.top, &git).await?,
+            Err(error) => Err(error),
+        };
         written.map_err(|error| hub.unwritable(&error))?;
         Ok(Self { hub, room, from, commit, index: own.join("index"), git })
     }
@@ -349,17 +346,17 @@ impl<'a> LandingAttempt<'a> {
     ) -> Result<String, LandingError> {
         let branch = self.checked_out_branch().await?;
         self.check_ancestor().await?;
+        check_names(changed)?;
         self.check_user(changed).await?;
         self.check_files(changed, consent).await?;
-        match self.fast_forward(&branch, changed).await {
+        match self.try_update(changed).await {
+            Ok(same) => self.fast_forward(&branch, changed, same).await?,
             Err(LandingError::Refused(LandingRefusal::Files(why))) => {
-                match self.fast_forward_with_same_changes(&branch, changed).await? {
-                    true => Ok(branch),
-                    false => Err(LandingRefusal::Files(why).into()),
-                }
+                self.fast_forward_with_same_changes(&branch, changed, why).await?;
             }
-            other => other.map(|()| branch),
+            Err(error) => return Err(error),
         }
+        Ok(branch)
     }
 
     /// Fast-forwards a branch that is not checked out, or makes it.
@@ -451,13 +448,18 @@ impl<'a> LandingAttempt<'a> {
         }
     }
 
-    /// Updates files, index and branch, or none of them.
-    async fn fast_forward(&self, branch: &str, changed: &[ChangedFile]) -> Result<(), LandingError> {
+    /// Updates files, index and branch, or none of them. `same` are files that the user has staged as they are in the new commit.
+    async fn fast_forward(
+        &self,
+        branch: &str,
+        changed: &[ChangedFile],
+        same: Vec<String>,
+    ) -> Result<(), LandingError> {
         let record = LandingRecord {
             branch: branch.to_owned(),
             commit: self.commit.to_owned(),
             old: self.from.commit.clone(),
-            same: self.try_update(changed).await?,
+            same,
         };
         self.hub.record_landing(&record).map_err(|error| self.hub.unwritable(&error))?;
         let forwarded = self.fast_forward_on_record(&record, changed).await;
@@ -482,7 +484,19 @@ impl<'a> LandingAttempt<'a> {
         }
         let tried = self.run_in_tree(&format!("{TRY}{NOT_STAGED}"), &[]).await?;
         if tried.code == 0 {
-            return Ok(staged(changed, &tried.stdout));
+            let same = staged(changed, &tried.stdout);
+            let is_same: HashSet<&String> = same.iter().collect();
+            // It may be a file that git ignores.
+            let is_in_the_way = |file: &&ChangedFile| {
+                file.is_addition && !self.is_missing(file) && !is_same.contains(&file.path)
+            };
+            return match changed.iter().find(is_in_the_way) {
+                Some(file) => {
+                    let why = format!("{} is not committed and would be overwritten", file.path);
+                    Err(LandingRefusal::Files(why).into())
+                }
+                None => Ok(same),
+            };
         }
         let uncommitted: HashSet<&str> = tried.stdout.split_terminator('\0').collect();
         let paths = changed.iter().map(|file| file.path.clone());
@@ -529,19 +543,26 @@ impl<'a> LandingAttempt<'a> {
         // Git says so if it has touched nothing.
         if !updated.stderr.contains("Aborting") {
             self.hub.remove_locks_of_ended_git(record).await;
-            self.take_back(record, self.from.commit.as_deref()).await?;
+            let head = self.users_commit().await?;
+            self.take_back(record, head.as_deref()).await?;
         }
         Err(LandingRefusal::Files(why).into())
+    }
+
+    /// The user's commit now.
+    async fn users_commit(&self) -> Result<Option<String>, Fault> {
+        let found = self.succeed(WHERE, &[]).await?;
+        Ok(found.lines().nth(1).filter(|commit| *commit != "-").map(str::to_owned))
     }
 
     /// Git was ended before it confirmed that the branch was changed.
     async fn recover(&self, record: &LandingRecord, fault: Fault) -> Result<(), LandingError> {
         self.hub.remove_locks_of_ended_git(record).await;
-        let found = self.succeed(WHERE, &[]).await?;
-        if found.lines().nth(1) == Some(self.commit) {
+        let head = self.users_commit().await?;
+        if head.as_deref() == Some(self.commit) {
             return Ok(());
         }
-        self.take_back(record, self.from.commit.as_deref()).await?;
+        self.take_back(record, head.as_deref()).await?;
         Err(LandingRefusal::Locked(fault.message.trim_end_matches('.').to_owned()).into())
     }
 
@@ -560,22 +581,30 @@ impl<'a> LandingAttempt<'a> {
         self.from.top.join(&file.path).symlink_metadata().map_or(true, |metadata| metadata.is_dir())
     }
 
-    /// Tries again after uncommitted changes of the user that are the same in the new commit were entered in the index. Returns whether it
-    /// landed; otherwise the index is as before.
+    /// Lands after uncommitted changes of the user that are the same in the new commit were entered in the index. If it does not land, the index
+    /// is as before, and `why` is the reason.
     async fn fast_forward_with_same_changes(
         &self,
         branch: &str,
         changed: &[ChangedFile],
-    ) -> Result<bool, LandingError> {
-        let Ok(index) = SavedIndex::read(&self.index) else { return Ok(false) };
-        let landed = match self.adopt_same_files(changed).await {
-            Ok(()) => self.fast_forward(branch, changed).await,
-            Err(fault) => Err(fault.into()),
+        why: String,
+    ) -> Result<(), LandingError> {
+        let Ok(index) = SavedIndex::read(&self.index) else {
+            return Err(LandingRefusal::Files(why).into());
         };
+        let landing = async {
+            self.adopt_same_files(changed).await?;
+            let same = self.try_update(changed).await?;
+            self.fast_forward(branch, changed, same).await
+        };
+        let landed = landing.await;
         if landed.is_err() {
             index.restore(&self.index).map_err(|error| self.hub.failed(&error.to_string()))?;
         }
-        Ok(landed.is_ok())
+        landed.map_err(|error| match error {
+            LandingError::Refused(LandingRefusal::Files(_)) => LandingRefusal::Files(why).into(),
+            other => other,
+        })
     }
 
     /// Enters the changed files that are as the new commit has them in the user's index.
@@ -589,6 +618,13 @@ impl<'a> LandingAttempt<'a> {
         let list = self.list("entries", &entries)?;
         self.must_succeed(self.run_in_tree(ENTER, &[&list]).await?).map(drop)
     }
+}
+
+/// What is not UTF-8 cannot be told from other names here.
+fn check_names(changed: &[ChangedFile]) -> Result<(), LandingRefusal> {
+    let unclear = changed.iter().filter(|file| file.path.contains(char::REPLACEMENT_CHARACTER));
+    let unclear: Vec<String> = unclear.map(|file| file.path.clone()).collect();
+    if unclear.is_empty() { Ok(()) } else { Err(LandingRefusal::Names(unclear)) }
 }
 
 /// The changed files that are not in `not_staged`.

@@ -29,6 +29,8 @@ pub enum LandingRefusal {
     AndSelfActing { why: Box<Self>, files: Vec<String> },
     /// Repositories within the repository, of which only the name is committed.
     Gitlinks(Vec<String>),
+    /// Files whose names are not UTF-8.
+    Names(Vec<String>),
     /// The user is in the middle of a merge or the like; this file of `.git` shows it.
     InProgress(String),
     /// The run ended before anything that they belong to has passed.
@@ -88,6 +90,7 @@ impl fmt::Display for LandingRefusal {
                     listed(paths)
                 )
             }
+            Self::Names(files) => write!(f, "these names are not UTF-8: {}", listed(files)),
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
             Self::NotWanted => write!(f, "you asked for no landing"),
             Self::NotPassed => write!(f, "no deliverable has passed with the last of them"),
@@ -127,6 +130,7 @@ impl LandingRefusal {
             | Self::Diverged
             | Self::Conflict(_)
             | Self::Gitlinks(_)
+            | Self::Names(_)
             | Self::NotPassed
             | Self::NotWanted
             | Self::CheckedOut { .. }

@@ -41,6 +41,7 @@ mod project_revision;
 mod relative_places;
 mod saved_index;
 mod self_acting;
+mod settings_text;
 mod site;
 mod site_event;
 mod take_back;
@@ -54,6 +55,7 @@ mod worker_site;
 mod workspace;
 mod workspace_head;
 mod workspace_preparation;
+mod writing_settings;
 
 pub use branches::WorkspaceBranches;
 pub use checked_part::CheckedPart;

@@ -10,11 +10,10 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::git_settings::{
-    SettingsCommands, hook_directories, included, names_commands_of_git, settings_files,
-};
+use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
 use crate::hub::UsersMachine;
 use crate::relative_places::{Place, RelativePlaces};
+use crate::settings_text::Setting;
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
@@ -179,15 +178,14 @@ impl NamedPaths {
             found.named.extend(words.iter().filter_map(|word| tree.relative(word)));
         }
         texts.extend(found.add_variables(users, tree));
-        for (file, text) in settings_files(repository, home, &users.git_settings) {
-            found.add_settings(&text, tree);
-            let settings = SettingsCommands::of(&text);
-            texts.extend(found.add_text(GIT_SETTINGS, &settings.values, TextKind::Hook, None, tree));
-            for (name, command) in &settings.aliases {
+        for file in settings_files(repository, home, &users.git_settings) {
+            found.add_settings(&file.settings, tree);
+            texts.extend(found.add_text(GIT_SETTINGS, &file.values(), TextKind::Hook, None, tree));
+            for (name, command) in file.aliases() {
                 texts.extend(found.add_text(&format!("alias.{name}"), command, TextKind::Hook, None, tree));
             }
-            found.named.extend(included(&file, &text).iter().filter_map(|path| tree.inside(path)));
-            for directory in hook_directories(&text, top, home) {
+            found.named.extend(file.included(home).iter().filter_map(|path| tree.inside(path)));
+            for directory in file.hook_directories(top, home) {
                 // The other files there are the project's.
                 texts.extend(hooks_in(&directory, |name| GIT_HOOKS.contains(&name)));
                 let of_top = GIT_HOOKS.iter().filter(|_| directory == top);
@@ -269,11 +267,10 @@ impl NamedPaths {
         texts
     }
 
-    fn add_settings(&mut self, text: &str, tree: WorkTree) {
-        for line in text.lines() {
-            let Some((key, value)) = line.split_once('=') else { continue };
-            let names_a_path = matches!(key.trim().to_ascii_lowercase().as_str(), "hookspath" | "path");
-            let words = tree.words(value).filter(|word| names_a_path || word.contains(['/', '.']));
+    fn add_settings(&mut self, settings: &[Setting], tree: WorkTree) {
+        for setting in settings {
+            let names_a_path = ["hookspath", "path"].contains(&setting.key.as_str());
+            let words = tree.words(&setting.value).filter(|word| names_a_path || word.contains(['/', '.']));
             self.named.extend(words.filter_map(|word| tree.relative(word)));
         }
     }
@@ -441,10 +438,7 @@ impl WorkTree<'_> {
 
     /// A path of the working tree, relative to its top; `None` for what is elsewhere. A link anywhere may lead there.
     fn within(self, path: &Path) -> Option<String> {
-        let path = match (path.strip_prefix("~"), self.home) {
-            (Ok(below), Some(home)) => home.join(below),
-            _ => path.to_owned(),
-        };
+        let path = path.to_str().map_or_else(|| path.to_owned(), |path| expand_home(path, self.home));
         // What it leads to may not be there yet.
         let path = match (fs::read_link(&path), path.parent()) {
             (Ok(target), Some(directory)) if !path.exists() => directory.join(target),

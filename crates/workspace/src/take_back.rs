@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use autonoe_core::fault::Fault;
+use autonoe_git::Finished;
 
 use crate::changed_file::ChangedFile;
 use crate::landing::{CHANGED, LandingAttempt};
@@ -16,7 +17,7 @@ git read-tree "$6" && { git update-index -q --refresh > /dev/null; git diff-file
 /// Removes the file `$6` if it is no more than the beginning of the object `$7`.
 const REMOVE_BEGINNING: &str = r#"[ -f "$6" ] && [ ! -h "$6" ] && [ -r "$6" ] || exit 0
 here=$(git hash-object --no-filters -- "$6") || exit 0
-[ "$(git cat-file blob "$7" | head -c "$(wc -c < "$6")" | git hash-object --stdin)" != "$here" ] || rm -f -- "$6""#;
+[ "$(git cat-file --filters --path="$6" "$7" | head -c "$(wc -c < "$6")" | git hash-object --stdin)" != "$here" ] || rm -f -- "$6""#;
 
 /// Lists the files of the commit `$6`.
 const LIST: &str = r#"git --git-dir="$2" ls-tree -r -z --full-tree "$6""#;
@@ -39,10 +40,9 @@ impl LandingAttempt<'_> {
             // The user has removed the commit from which it began.
             return Ok(());
         }
-        let changed: Vec<_> = ChangedFile::parse(&changed.stdout)
-            .into_iter()
-            .filter(|file| !record.same.contains(&file.path))
-            .collect();
+        let same: HashSet<&String> = record.same.iter().collect();
+        let changed = ChangedFile::parse(&changed.stdout).into_iter();
+        let changed: Vec<_> = changed.filter(|file| !same.contains(&file.path)).collect();
         let differing = self.differing(&record.commit).await?;
         let touched = match &record.old {
             Some(old) => self.differing(old).await?,
@@ -86,13 +86,19 @@ impl LandingAttempt<'_> {
             list("old-entries", &old_entries)?,
         ];
         let taken = self.run_in_tree(TAKE_BACK, &lists.each_ref().map(String::as_str)).await?;
-        let is_gone = |path: &&str| self.from.top.join(path).symlink_metadata().is_err();
-        match restored.into_iter().find(is_gone) {
-            // What could not be written cannot be restored either, and is as it was.
-            Some(path) if taken.code != 0 => {
-                Err(self.hub.failed(&format!("{path} cannot be restored: {}", taken.reason())))
-            }
-            Some(_) | None => Ok(()),
+        match head.filter(|_| taken.code != 0) {
+            Some(head) => self.check_restored(&restored, head, &taken).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Fails if one of the files is not as the user's commit has it. A directory of the user's may be in its place.
+    async fn check_restored(&self, paths: &[&str], head: &str, taken: &Finished) -> Result<(), Fault> {
+        let differing = self.differing(head).await?;
+        let is_left = |path: &&&str| differing.contains(**path) && !self.from.top.join(path).is_dir();
+        match paths.iter().find(is_left) {
+            Some(path) => Err(self.hub.failed(&format!("{path} cannot be restored: {}", taken.reason()))),
+            None => Ok(()),
         }
     }
 

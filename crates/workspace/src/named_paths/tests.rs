@@ -261,11 +261,11 @@ fn commands_in_settings_are_read_like_hooks() {
         r#"bash -c \"tools/x\""#,
         r#"sh\ttools/x"#,
         "cd tools && ./x",
-        "cd tools; sh x",
+        r#""cd tools; sh x""#,
         "$(git rev-parse --show-toplevel)/tools/x",
         "`git rev-parse --show-toplevel`/tools/x",
         "$PWD/tools/x",
-        "D=tools; $D/x",
+        r#""D=tools; $D/x""#,
         "PATH=tools:$PATH x",
         r"tools\\/x",
     ] {

@@ -199,14 +199,36 @@ async fn it_is_finished_with_the_users_line_endings() {
     let fixture = HubFixture::new().await;
     fixture.git(&["config", "core.autocrlf", "true"]);
     let (workspace, revision) = fixture.workspace().await;
-    let new = fixture.work(&workspace, &[("a.txt", "new\n"), ("b.txt", "new\n")]);
+    let new = fixture.work(&workspace, &[("a.txt", "new\n"), ("b.txt", "new\n"), ("c.txt", "1\n2\n3\n")]);
     fixture.hub.fetch(&workspace).await.unwrap();
     let old = revision.commit.unwrap();
     let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
     fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
     fixture.write("a.txt", "new\r\n");
+    // Git was killed while it wrote this one.
+    fixture.write("c.txt", "1\r\n2\r");
     start(&fixture).await;
     assert_eq!(fixture.git(&["rev-parse", "main"]), new);
     assert_eq!(fixture.read("b.txt"), "new\r\n");
+    assert_eq!(fixture.read("c.txt"), "1\r\n2\r\n3\r\n");
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+#[tokio::test]
+async fn it_stays_on_record_until_it_can_be_taken_back() {
+    let (fixture, new) = killed().await;
+    // A git of the user's is at work.
+    let lock = fs::File::open(fixture.path(".git/index.lock")).unwrap();
+    let mut git = Command::new("sleep").arg("60").stdin(lock).spawn().unwrap();
+    let prepared =
+        WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, SiteOptions::default(), Tally::default())
+            .await;
+    let message = prepared.unwrap_err().message;
+    assert!(message.contains("cannot be restored"), "{message}");
+    assert!(fixture.home().join("state/hub/landing.json").exists());
+    git.kill().unwrap();
+    git.wait().unwrap();
+    start(&fixture).await;
+    assert_eq!(fixture.git(&["rev-parse", "main"]), new);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
 }

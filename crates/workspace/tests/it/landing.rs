@@ -1,6 +1,8 @@
 //! Commits come to the user's branch only if nothing of the user's is in the way.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use autonoe_core::status::Tally;
 use autonoe_test_kit::TestDirectory;
 use autonoe_workspace::{
     LandWhen, Landing, LandingConsent, LandingRefusal, LandingTarget, ListProtected, SiteEvent, SiteOptions,
-    Start, WorkspaceSite,
+    Start, Workspace, WorkspaceSite,
 };
 
 use crate::fixture::HubFixture;
@@ -629,17 +631,71 @@ async fn who_merges_by_hand_is_told_what_acts_by_itself() {
 }
 
 #[tokio::test]
-async fn files_are_written_as_the_user_has_them_in_all_repositories() {
-    let mut fixture = HubFixture::new().await;
-    fs::write(fixture.home().join(".gitconfig"), "[user]\n\tname = U\n[core]\n\tautocrlf = true\n").unwrap();
-    fixture.hub.users.home = Some(fixture.home());
-    fixture.write("a.txt", "one\r\n");
-    fixture.git(&["-c", "core.autocrlf=true", "add", "a.txt"]);
+async fn files_are_written_as_the_settings_of_git_say() {
+    let (crlf, lf) = ("new\r\n", "new\n");
+    for (user, own, written) in [
+        ("[user]\n\tname = U\n[core]\n\tautocrlf = true\n", "", crlf),
+        ("[core] autocrlf = \"true\" ; as on Windows\n", "", crlf),
+        ("[core]\n\tautocrlf = false\n[include]\n\tpath = windows\n", "", crlf),
+        ("[core]\n\tautocrlf = true\n", "[core]\n\tautocrlf = false\n", lf),
+        ("[includeIf \"gitdir:~/elsewhere/\"]\n\tpath = windows\n", "", lf),
+        ("[difftool \"x\"]\n\tpath = windows\n", "", lf),
+        ("", "[core]\n\tautocrlf = True\n", crlf),
+        ("", "[core]\n\tautocrlf = 1\n", crlf),
+        ("", "[core]\n\tautocrlf =\n", lf),
+    ] {
+        let mut fixture = HubFixture::new().await;
+        fs::write(fixture.home().join("windows"), "[core]\n\tautocrlf = true\n").unwrap();
+        fs::write(fixture.home().join(".gitconfig"), user).unwrap();
+        let config = fixture.read(".git/config") + own;
+        fixture.write(".git/config", &config);
+        fixture.hub.users.home = Some(fixture.home());
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[("a.txt", "new\n"), ("new.txt", "new\n")]);
+        assert_eq!(fixture.land(&workspace, &revision).await, landed("main"), "{user}{own}");
+        assert_eq!([fixture.read("a.txt"), fixture.read("new.txt")], [written; 2], "{user}{own}");
+    }
+}
+
+#[tokio::test]
+async fn names_that_are_not_utf_8_are_left_to_the_user() {
+    for is_new in [false, true] {
+        let fixture = HubFixture::new().await;
+        let name = OsStr::from_bytes(b"caf\xe9.txt");
+        if !is_new {
+            fs::write(fixture.path(".").join(name), "one\n").unwrap();
+            fixture.commit(&[]);
+        }
+        let (workspace, revision) = fixture.workspace().await;
+        fs::write(workspace.tree().join(name), "two\n").unwrap();
+        fixture.work(&workspace, &[("a.txt", "two\n")]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert!(why.to_string().starts_with("these names are not UTF-8: caf"), "{why}");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+        fixture.git(&["merge", "-q", "--no-overwrite-ignore", "autonoe/1"]);
+        assert_eq!(fs::read_to_string(fixture.path(".").join(name)).unwrap(), "two\n");
+    }
+}
+
+#[tokio::test]
+async fn ignored_files_of_the_user_are_not_overwritten() {
+    let fixture = HubFixture::new().await;
+    fixture.write(".git/info/exclude", "local.txt\nsame.txt\n");
     let (workspace, revision) = fixture.workspace().await;
-    fixture.work(&workspace, &[("a.txt", "two\n"), ("new.txt", "new\n")]);
-    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
-    assert_eq!(
-        (fixture.read("a.txt"), fixture.read("new.txt")),
-        ("two\r\n".to_owned(), "new\r\n".to_owned())
-    );
+    fixture.write("local.txt", "");
+    fixture.write("same.txt", "agent\n");
+    let work = |workspace: &Workspace, name: &str| {
+        crate::fixture::write(&workspace.tree().join(name), "agent\n");
+        fixture.git_in(&workspace.tree(), &["add", "--force", name]);
+        fixture.git_in(&workspace.tree(), &["commit", "-q", "-m", name]);
+    };
+    work(&workspace, "same.txt");
+    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"), "it stays as it is");
+
+    let (workspace, revision) = fixture.workspace().await;
+    work(&workspace, "local.txt");
+    let why = refusal(fixture.land(&workspace, &revision).await).to_string();
+    assert!(why.contains("local.txt is not committed and would be overwritten"), "{why}");
+    assert!(!fixture.home().join("state/hub/landing.json").exists(), "nothing had begun");
+    assert_eq!(fixture.read("local.txt"), "");
 }

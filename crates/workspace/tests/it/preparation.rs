@@ -150,7 +150,10 @@ async fn a_settled_workspace_is_restored_all_the_same() {
     // Changed in the second in which it was filled, with the same size.
     write(&workspace.tree().join("a.txt"), "two\n");
     tokio::time::sleep(Duration::from_millis(1100)).await;
+    let saved = fixture.home().join("state/hub/workspaces/1/index");
+    let before = fs::read(&saved).unwrap();
     fixture.hub.settle(&workspace).await.unwrap();
+    assert_ne!(fs::read(&saved).unwrap(), before, "git has looked at what was written in the same second");
     write(&workspace.tree().join("dir/b.txt"), "one\n");
     fixture.hub.settle(&workspace).await.unwrap();
     fixture.hub.workspace("1", "autonoe/2", &revision).await.unwrap();
