@@ -10,7 +10,7 @@ use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath
 use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, SubHarness};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_store::Project;
-use autonoe_workspace::{BroughtHome, Hub};
+use autonoe_workspace::{BroughtHome, CommitOnBranch, Hub};
 use tokio::runtime::Runtime;
 
 use crate::environment::Environment;
@@ -61,7 +61,7 @@ impl FleetClones<'_> {
         builds_on: &[HomeBranch],
     ) -> Result<PathBuf, Fault> {
         let (name, branch) = (clone_name(fleet, &harness.id), branch_of(fleet, &harness.id));
-        let root = self.runtime.block_on(self.hub.fleet_clone(&name, &branch, &brought_home(builds_on)))?;
+        let root = self.runtime.block_on(self.hub.fleet_clone(&name, &branch, &commits(builds_on)))?;
         let working_dir = root.join(&harness.working_dir);
         if !working_dir.is_dir() {
             let message =
@@ -136,7 +136,7 @@ impl FleetHost for FleetClones<'_> {
         let name = format!("fleet-{}+merged", fleet.number);
         let branch = format!("autonoe/{}-merged", fleet.plan.name);
         let merged = self.runtime.block_on(async {
-            self.hub.fleet_clone(&name, &branch, &brought_home(branches)).await?;
+            self.hub.fleet_clone(&name, &branch, &commits(branches)).await?;
             self.hub.bring_home(&name).await
         });
         let merged = merged.map_err(|fault| format!("The branches are not merged: {}", fault.message))?;
@@ -184,13 +184,8 @@ fn home(brought: BroughtHome) -> HomeBranch {
     HomeBranch { branch: brought.branch, commit: brought.commit, note: brought.note }
 }
 
-fn brought_home(branches: &[HomeBranch]) -> Vec<BroughtHome> {
-    let of = |home: &HomeBranch| BroughtHome {
-        branch: home.branch.clone(),
-        commit: home.commit.clone(),
-        note: home.note.clone(),
-    };
-    branches.iter().map(of).collect()
+fn commits(branches: &[HomeBranch]) -> Vec<CommitOnBranch<'_>> {
+    branches.iter().map(|home| (home.commit.as_str(), home.branch.as_str())).collect()
 }
 
 fn write(directory: &Path, name: &str, content: &[u8]) -> Result<(), Fault> {

@@ -126,7 +126,10 @@ impl Evidence {
         let is_new =
             |check: &&&Check| check.origin != CheckOrigin::Proposed && !known.contains(&check_key(check));
         let clause = |check: &&Check| {
-            format!("your check '{}' of {} is new and has not run", check.name, self.deliverable)
+            format!(
+                "your check '{}' of {} is new and has not run; the next `autonoe run` runs it",
+                check.name, self.deliverable
+            )
         };
         checks_of(checks, &self.deliverable).iter().filter(is_new).map(clause).collect()
     }

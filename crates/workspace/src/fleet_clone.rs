@@ -38,6 +38,9 @@ while [ $# -gt 1 ]; do
     shift 2
 done"#;
 
+/// A commit that came home, and its branch.
+pub type CommitOnBranch<'a> = (&'a str, &'a str);
+
 /// Commits that came home from a clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BroughtHome {
@@ -63,14 +66,14 @@ impl Hub {
         &self,
         name: &str,
         branch: &str,
-        builds_on: &[BroughtHome],
+        builds_on: &[CommitOnBranch<'_>],
     ) -> Result<PathBuf, Fault> {
         if let Some(existing) = self.made_clone(name) {
             return Ok(existing.root());
         }
         let _turn = self.landing_turn().await?;
         let (from, _) = self.update_or_begin().await?;
-        let base = builds_on.first().map(|first| &first.commit).or(from.commit.as_ref()).cloned();
+        let base = builds_on.first().map(|(commit, _)| (*commit).to_owned()).or(from.commit.clone());
         let revision = ProjectRevision { commit: base.clone(), tree: base, ..from };
         let workspace = self.described(name, branch, &revision);
         clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
@@ -80,11 +83,11 @@ impl Hub {
         Ok(workspace.root())
     }
 
-    async fn fill_clone(&self, workspace: &Workspace, builds_on: &[BroughtHome]) -> Result<(), Fault> {
+    async fn fill_clone(&self, workspace: &Workspace, builds_on: &[CommitOnBranch<'_>]) -> Result<(), Fault> {
         let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
         let tree = workspace.tree();
         let base = workspace.base().unwrap_or_default();
-        let others = builds_on.iter().skip(1).flat_map(|other| [&other.commit, &other.branch]);
+        let others = builds_on.iter().skip(1).flat_map(|(commit, branch)| [commit, branch]);
         let others = others.map(OsStr::new);
         let filled = room.run(FILL, [tree.as_os_str(), base.as_ref()].into_iter().chain(others)).await;
         room.close().await;

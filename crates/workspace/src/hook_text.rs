@@ -131,7 +131,7 @@ pub(crate) fn perl_directories(words: &[&str]) -> impl Iterator<Item = String> {
 }
 
 /// The values of an option, whether they are joined to it or follow it.
-fn after_option<'w>(words: &'w [&'w str], option: &'w str) -> impl Iterator<Item = &'w str> {
+pub(crate) fn after_option<'w>(words: &'w [&'w str], option: &'w str) -> impl Iterator<Item = &'w str> {
     let joined =
         words.iter().filter_map(move |word| word.strip_prefix(option)).filter(|rest| !rest.is_empty());
     let apart = words.windows(2).filter(move |pair| pair[0] == option).map(|pair| pair[1]);

@@ -19,7 +19,7 @@ use autonoe_git::{Finished, GitRoom, Skeleton};
 use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
 use crate::hub::Hub;
-use crate::landing_error::{LandingError, LandingRefusal, listed};
+use crate::landing_error::{LandingError, LandingRefusal, list_files};
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
@@ -503,7 +503,7 @@ impl<'a> LandingAttempt<'a> {
         let changed_too: Vec<String> = paths.filter(|path| uncommitted.contains(path.as_str())).collect();
         let why = match changed_too.is_empty() {
             true => describe(&tried),
-            false => format!("these have uncommitted changes: {}", listed(&changed_too)),
+            false => format!("these have uncommitted changes: {}", list_files(&changed_too)),
         };
         Err(LandingRefusal::Files(why).into())
     }

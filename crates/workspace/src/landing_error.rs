@@ -50,7 +50,8 @@ pub enum LandingRefusal {
 /// Files that are named; the rest is counted.
 const NAMED_FILES: usize = 20;
 
-pub(crate) fn listed(files: &[String]) -> String {
+/// The names of files, as far as they are named.
+pub fn list_files(files: &[String]) -> String {
     let named = files.iter().take(NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
     match files.len().saturating_sub(NAMED_FILES) {
         0 => named,
@@ -65,32 +66,32 @@ impl fmt::Display for LandingRefusal {
             Self::Switched { to } => write!(f, "'{to}' is checked out now"),
             Self::Moved => write!(f, "your branch has moved since the run began"),
             Self::Diverged => write!(f, "they do not continue your branch as it is"),
-            Self::Conflict(files) => write!(f, "they conflict with yours in {}", listed(files)),
+            Self::Conflict(files) => write!(f, "they conflict with yours in {}", list_files(files)),
             Self::Unrelated => write!(f, "they have no commit in common with your branch"),
             Self::SelfActing(files) => {
                 write!(
                     f,
                     "programs on your machine would act on these files by themselves: {}",
-                    listed(files)
+                    list_files(files)
                 )
             }
             Self::AndSelfActing { why, files } => write!(
                 f,
                 "{why}; before you merge them, look at files that programs on your machine would act on by themselves: {}",
-                listed(files)
+                list_files(files)
             ),
             Self::Protected(files) => {
-                write!(f, "they change files that your checks judge by: {}", listed(files))
+                write!(f, "they change files that your checks judge by: {}", list_files(files))
             }
             Self::UsersOwn(file) => write!(f, "they change {file}, which agents must not edit"),
             Self::Gitlinks(paths) => {
                 write!(
                     f,
                     "they contain repositories of their own, whose files are not committed: {}",
-                    listed(paths)
+                    list_files(paths)
                 )
             }
-            Self::Names(files) => write!(f, "these names are not UTF-8: {}", listed(files)),
+            Self::Names(files) => write!(f, "these names are not UTF-8: {}", list_files(files)),
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
             Self::NotWanted => write!(f, "you asked for no landing"),
             Self::NotPassed => write!(f, "no deliverable has passed with the last of them"),

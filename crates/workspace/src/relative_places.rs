@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::hook_text::{perl_directories, perl_modules, plain, words};
+use crate::hook_text::{after_option, perl_directories, perl_modules, plain, words};
 use crate::loaded_modules::{
     is_loaded_as_directory, is_loaded_by_lua, is_loaded_by_perl, is_loaded_by_python, is_loaded_by_ruby,
     starts_python,
@@ -179,10 +179,7 @@ impl RelativePlaces {
 
     /// Adds the directories that ruby searches with these options.
     pub(crate) fn add_ruby_directories(&mut self, options: &[&str], find: &impl Fn(&str) -> Vec<Place>) {
-        let joined =
-            options.iter().filter_map(|word| word.strip_prefix("-I")).filter(|rest| !rest.is_empty());
-        let apart = options.windows(2).filter(|pair| pair[0] == "-I").map(|pair| pair[1]);
-        self.extend(Loaded::RubyModules, joined.chain(apart).collect(), find);
+        self.extend(Loaded::RubyModules, after_option(options, "-I").collect(), find);
     }
 
     /// Adds the directories of patterns such as `./?.lua`. What is in one with a name is loaded by whatever name it has.

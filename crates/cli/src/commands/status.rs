@@ -62,7 +62,7 @@ struct StatusFacts {
     cost: Option<Usd>,
     lock: LockStatus,
     is_paused: bool,
-    /// Checks of verified deliverables that have not run, a clause each.
+    /// Why what was verified does not count any more, a clause each.
     outdated: Vec<String>,
     /// Whether SPEC.md has changed since the deliverables were planned.
     is_old_plan: bool,
@@ -229,7 +229,7 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!("Changed: {}\n", one_line(&describe_change(name, change))));
             }
             for clause in &facts.outdated {
-                text.push_str(&format!("Outdated: {}; the next `autonoe run` looks again\n", one_line(clause)));
+                text.push_str(&format!("Outdated: {}\n", one_line(clause)));
             }
             let disputed = facts.book.disputes.len();
             if disputed > 0 {

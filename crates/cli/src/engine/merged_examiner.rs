@@ -16,11 +16,8 @@ use autonoe_core::fault::Fault;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ChangeError;
 use autonoe_verify::EventListener;
-use autonoe_workspace::{MERGED_BRANCH, MergeAttempt, MergeTurn, MergedFiles, WorkerSite};
+use autonoe_workspace::{MERGED_BRANCH, MergeAttempt, MergeTurn, MergedFiles, WorkerSite, list_files};
 use tokio::sync::oneshot;
-
-/// Files of a conflict that are named.
-const NAMED_FILES: usize = 20;
 
 /// What the examiners of all workers share.
 pub struct MergedWork {
@@ -142,7 +139,7 @@ impl MergedWork {
         let files = match claim.merge(turn).await? {
             MergeAttempt::Merged(files) => files,
             MergeAttempt::Conflict(files) => {
-                let named = conflicting(&files);
+                let named = list_files(&files);
                 self.notice(format!(
                     "{id} conflicts with what others have finished: {named}. Its session merges both."
                 ));
@@ -276,15 +273,6 @@ fn broken_message(broken: &[FailedRecheck]) -> String {
          Get their work with `git merge {MERGED_BRANCH}`, repair what does not fit together, commit, and call again.\n{}",
         failures.join("\n")
     )
-}
-
-/// The names of files, as far as they are named.
-fn conflicting(files: &[String]) -> String {
-    let named = files.iter().take(NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
-    match files.len().saturating_sub(NAMED_FILES) {
-        0 => named,
-        more => format!("{named} and {more} more"),
-    }
 }
 
 fn conflict_message(named: &str) -> String {

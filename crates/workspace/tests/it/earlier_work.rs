@@ -121,7 +121,11 @@ async fn work_beyond_what_was_reset_is_left_on_its_branch() {
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let site = run(&fixture, 2).await;
     assert_eq!(ahead(&fixture, &site), "");
-    assert!(site.warning.as_deref().unwrap_or_default().contains("on branch autonoe/1"), "{:?}", site.warning);
+    assert!(
+        site.warning.as_deref().unwrap_or_default().contains("on branch autonoe/1"),
+        "{:?}",
+        site.warning
+    );
     assert_eq!(fixture.git(&["rev-parse", "autonoe/1"]), commit);
 }
 

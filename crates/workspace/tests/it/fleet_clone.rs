@@ -60,6 +60,7 @@ async fn a_clone_builds_on_others_and_names_what_they_both_changed() {
         work(&fixture, &tree, name, content);
         commits.push(fixture.hub.bring_home(&clone).await.unwrap().expect("commits"));
     }
+    let commits: Vec<_> = commits.iter().map(|home| (home.commit.as_str(), home.branch.as_str())).collect();
     let both = fixture.hub.fleet_clone("fleet-1-d", "autonoe/shop/d", &commits[..2]).await.unwrap();
     assert!(both.join("new-a.txt").exists() && both.join("new-b.txt").exists());
     let home = fixture.hub.bring_home("fleet-1-d").await.unwrap().expect("the merge");
@@ -67,10 +68,7 @@ async fn a_clone_builds_on_others_and_names_what_they_both_changed() {
     assert_eq!(fixture.git(&["show", &format!("{}:new-b.txt", home.branch)]), "b");
     let one = fixture.hub.fleet_clone("fleet-1-f", "autonoe/shop/f", &commits[..1]).await.unwrap();
     assert!(one.join("new-a.txt").exists() && fixture.hub.bring_home("fleet-1-f").await.unwrap().is_none());
-    let refused = fixture
-        .hub
-        .fleet_clone("fleet-1-e", "autonoe/shop/e", &[commits[0].clone(), commits[2].clone()])
-        .await;
+    let refused = fixture.hub.fleet_clone("fleet-1-e", "autonoe/shop/e", &[commits[0], commits[2]]).await;
     let refused = refused.expect_err("a conflict").message;
     assert!(refused.contains("have changed the same lines of new-a.txt"), "{refused}");
 }

@@ -126,9 +126,12 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment, parser: &Command) -
     let supervisor = Supervisor::open(project.root(), &plan, &checked_tasks, &clones, &wake_up, &show);
     let supervisor = supervisor.map_err(|error| {
         new_task.iter().for_each(|task| task.remove(&project));
-        let is_foreign = matches!(error, SupervisorError::State(MetaStateError::Foreign { .. }));
+        let is_unreadable = matches!(
+            error,
+            SupervisorError::State(MetaStateError::Foreign { .. } | MetaStateError::Database(_))
+        );
         let fault = supervisor_fault(error);
-        if is_foreign { with_processes(fault, &project, environment) } else { fault }
+        if is_unreadable { with_processes(fault, &project, environment) } else { fault }
     })?;
     // Not before: a fleet that does not begin leaves nothing out.
     present::left_out(left_out).iter().for_each(|message| screen.warn(message));

@@ -118,8 +118,13 @@ fn may_begin() -> bool {
 fn default_id(name: &Path) -> String {
     let stem = name.file_stem().unwrap_or_default().to_string_lossy().to_lowercase();
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_');
-    let plain = stem.chars().map(|letter| if is_plain(letter) { letter } else { '-' });
-    let id: String = plain.take(64).collect();
+    let plain = stem.chars().map(|letter| match letter {
+        letter if is_plain(letter) => letter.to_string(),
+        letter if letter.is_ascii() => "-".to_owned(),
+        // Two names must not become one.
+        letter => format!("u{:x}", u32::from(letter)),
+    });
+    let id: String = plain.collect::<String>().chars().take(64).collect();
     match check_harness_id(&id) {
         Ok(()) => id,
         Err(_) => format!("roadmap-{}", id.trim_start_matches('-')).chars().take(64).collect(),
@@ -154,7 +159,8 @@ mod tests {
             ("shared.md", "roadmap-shared"),
             ("_x.md", "roadmap-_x"),
             (".hidden.md", "roadmap-hidden"),
-            ("Ä.md", "roadmap-"),
+            ("Ä.md", "ue4"),
+            ("計画.md", "u8a08u753b"),
         ] {
             assert_eq!(default_id(Path::new(name)), id);
             assert_eq!(check_harness_id(id), Ok(()));
