@@ -452,6 +452,14 @@ pub struct AgentReport {
     pub at: Option<String>,
 }
 
+/// That sessions have led to nothing.
+pub fn no_progress(sessions: u32) -> String {
+    match sessions {
+        1 => "1 session made no progress".to_owned(),
+        _ => format!("{sessions} sessions in a row made no progress"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use autonoe_core::event::{Event, ProgressVerdict, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{RunOutcome, RunReport, exit};
+use autonoe_core::outcome::{RunOutcome, RunReport, exit, no_progress};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use jiff::Timestamp;
@@ -296,7 +296,7 @@ impl HarnessRecord {
         };
         self.log(LogLevel::of_progress(score), &format!("Session {number} scored {score:.2}"));
         if verdict == ProgressVerdict::Idle && idle == WARNING_AFTER {
-            let message = format!("{WARNING_AFTER} sessions in a row made no progress.");
+            let message = format!("{}.", no_progress(WARNING_AFTER));
             self.alert(Alert::new(AlertType::NoProgress, message, number, Timestamp::now()));
         }
     }
@@ -308,7 +308,7 @@ impl HarnessRecord {
             written.status.recovery_attempts += 1;
             written.status.task_id.clone()
         };
-        let message = format!("{idle_sessions} sessions in a row made no progress; trying: {name}.");
+        let message = format!("{}; trying: {name}.", no_progress(idle_sessions));
         let alert = Alert::new(AlertType::StuckRecovery, message, number, Timestamp::now());
         self.alert(alert.with("task", task.unwrap_or_default()));
     }

@@ -1,7 +1,7 @@
 //! How a run ended, in words: for the terminal and for the report.
 
 use autonoe_core::duration::format as format_duration;
-use autonoe_core::outcome::RunOutcome;
+use autonoe_core::outcome::{RunOutcome, no_progress};
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ fn parts(
         ),
         RunOutcome::Stuck { idle_sessions, tried } => (
             EndingKind::Failure,
-            format!("Stuck: {idle_sessions} sessions in a row made no progress.{}", tried_words(tried)),
+            format!("Stuck: {}.{}", no_progress(*idle_sessions), tried_words(tried)),
             Some(text(
                 "Read .autonoe-note.md and `autonoe sessions list`, make SPEC.md clearer, then run again.",
             )),

@@ -69,8 +69,17 @@ impl PartialEq for OwnEditedFile {
 
 impl Eq for OwnEditedFile {}
 
+/// Who has changed the file in commits that have not landed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OwnFileChange {
+    None,
+    /// The user and the run: a process was killed before its edits landed.
+    Own,
+    Agents,
+}
+
 impl Hub {
-    /// Commits the run's own edits in the workspace, on top of `landed`, which the workspace and the user are at. Returns the commit, which
+    /// Commits the run's own edits in the workspace, on top of `landed`, which the workspace is at. Returns the commit, which
     /// the hub has then; `None` if there are none, or if they cannot be committed by themselves.
     pub(crate) async fn commit_own_edits(
         &self,
@@ -107,29 +116,32 @@ impl Hub {
         Ok(is_ours.then_some(commit))
     }
 
-    /// Whether commits on top of `landed` change the file in another way than the user and the run have.
-    pub(crate) async fn agents_changed(
+    /// What commits on top of `landed` change in the file.
+    pub(crate) async fn own_file_change(
         &self,
         workspace: &Workspace,
         landed: Option<&str>,
         commit: &str,
         file: &OwnEditedFile,
-    ) -> Result<bool, Fault> {
+    ) -> Result<OwnFileChange, Fault> {
         let name = file.0.name();
         let path = workspace.part().join(name);
-        let Some(path) = path.to_str() else { return Ok(false) };
+        let Some(path) = path.to_str() else { return Ok(OwnFileChange::None) };
         let before = match landed {
             Some(landed) => self.file_in(landed, path).await?,
             None => None,
         };
         let after = self.file_in(commit, path).await?;
         if before == after {
-            return Ok(false);
+            return Ok(OwnFileChange::None);
         }
-        let Some(after) = after else { return Ok(true) };
+        let Some(after) = after else { return Ok(OwnFileChange::Agents) };
         let of_user = read_bytes_beneath(self.root(), name, MAX_FILE).and_then(to_text).ok();
         let is_same = |text: &String| *text == after || file.0.describe(text, &after).is_some();
-        Ok(!before.iter().chain(&of_user).any(is_same))
+        Ok(match before.iter().chain(&of_user).any(is_same) {
+            true => OwnFileChange::Own,
+            false => OwnFileChange::Agents,
+        })
     }
 
     async fn commit_file(

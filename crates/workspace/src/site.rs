@@ -20,7 +20,7 @@ use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
 use crate::leftovers::Leftovers;
 use crate::merge_queue::MergeQueue;
-use crate::own_edits::OwnEditedFile;
+use crate::own_edits::{OwnEditedFile, OwnFileChange};
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::site_event::SiteEvent;
@@ -448,10 +448,7 @@ impl WorkspaceSite {
             None => self.hub.commit_own_edits(&self.workspace, &landed, &file).await?,
         };
         let Some(commit) = commit else { return Ok(None) };
-        if self.checked.get().is_some_and(|checked| checked == landed) {
-            // It changes nothing that checks look at.
-            self.checked.set(Some(commit.clone()));
-        }
+        self.follow_checked(&landed, &commit);
         let consent = LandingConsent { protected: true, ..LandingConsent::default() };
         let event = self.land(&commit, tally, consent).await?;
         Ok(event.filter(|event| !matches!(event, SiteEvent::Landed { .. })))
@@ -470,7 +467,7 @@ impl WorkspaceSite {
         tally: Tally,
         consent: LandingConsent,
     ) -> Result<Option<SiteEvent>, Fault> {
-        let commit = commit.to_owned();
+        let mut commit = commit.to_owned();
         if self.has_landed(&commit) {
             return Ok(None);
         }
@@ -481,9 +478,17 @@ impl WorkspaceSite {
         {
             self.from.commit = Some(included);
         }
-        let landing = match self.refuse_users_own(&commit, consent).await? {
-            Some(refused) => refused,
-            None => self.try_landing(&commit, consent).await?,
+        let landing = match self.own_file_change(&commit, consent).await? {
+            Some((file, OwnFileChange::Agents)) => self.refuse_users_own(&commit, &file).await?,
+            Some((file, OwnFileChange::Own)) => {
+                // The user's file may have more of the run's edits than the commit.
+                if let Some(own) = self.hub.commit_own_edits(&self.workspace, &commit, &file).await? {
+                    self.follow_checked(&commit, &own);
+                    commit = own;
+                }
+                self.try_landing(&commit, consent).await?
+            }
+            Some((_, OwnFileChange::None)) | None => self.try_landing(&commit, consent).await?,
         };
         let event = SiteEvent::of_landing(commit.clone(), landing);
         match &event {
@@ -506,22 +511,32 @@ impl WorkspaceSite {
         Ok(Some(event))
     }
 
-    /// Leaves commits apart in which agents have changed the file that only the user and the run edit.
-    async fn refuse_users_own(
+    /// The file that only the user and the run edit, and what commits that have not landed change in it.
+    async fn own_file_change(
         &self,
         commit: &str,
         consent: LandingConsent,
-    ) -> Result<Option<Landing>, Fault> {
-        let Some(file) = self.options.own_edits.as_ref().filter(|_| !consent.protected) else {
+    ) -> Result<Option<(OwnEditedFile, OwnFileChange)>, Fault> {
+        let Some(file) = self.options.own_edits.clone().filter(|_| !consent.protected) else {
             return Ok(None);
         };
         let landed = self.from.commit.as_deref();
-        if !self.hub.agents_changed(&self.workspace, landed, commit, file).await? {
-            return Ok(None);
-        }
+        let change = self.hub.own_file_change(&self.workspace, landed, commit, &file).await?;
+        Ok(Some((file, change)))
+    }
+
+    /// Leaves commits apart in which agents have changed the file.
+    async fn refuse_users_own(&self, commit: &str, file: &OwnEditedFile) -> Result<Landing, Fault> {
         let why = LandingRefusal::UsersOwn(file.0.name().display().to_string());
         let (branch, why) = self.hub.leave_apart(&self.workspace, commit, &self.from, why).await?;
-        Ok(Some(Landing::Apart { branch, why }))
+        Ok(Landing::Apart { branch, why })
+    }
+
+    /// A commit of the run itself changes nothing that checks look at.
+    fn follow_checked(&self, before: &str, own: &str) {
+        if self.checked.get().is_some_and(|checked| checked == before) {
+            self.checked.set(Some(own.to_owned()));
+        }
     }
 
     async fn try_landing(&self, commit: &str, consent: LandingConsent) -> Result<Landing, Fault> {

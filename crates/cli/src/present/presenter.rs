@@ -9,7 +9,7 @@ use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{AgentEvent, AnnouncementSubject, Event, RunEvent, WaitReason};
 use autonoe_core::notification::NotificationLevel;
-use autonoe_core::outcome::SessionEnd;
+use autonoe_core::outcome::{SessionEnd, no_progress};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use autonoe_report::{assurance, cost, one_line};
@@ -265,9 +265,7 @@ impl Presenter {
                 let to = escalated_to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
                 self.line(
                     MessageLevel::Warning,
-                    &format!(
-                        "[STUCK] {idle_sessions} sessions in a row made no progress; trying: {name}{to}"
-                    ),
+                    &format!("[STUCK] {}; trying: {name}{to}", no_progress(*idle_sessions)),
                 );
             }
             RunEvent::Alert { alert, level, message, .. } => {

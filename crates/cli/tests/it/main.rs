@@ -49,6 +49,7 @@ mod notifications;
 mod oauth_server;
 mod outages;
 mod outcomes;
+mod overnight;
 mod plain_words;
 mod plan;
 mod policy;

@@ -76,6 +76,9 @@ impl RecoveringPlan<'_> {
             }
             (None, StuckState::Progressing | StuckState::Warning | StuckState::Recovering) => verdict,
         };
+        if has_settled {
+            self.recovery.start_over();
+        }
         self.save_and_publish(&events).await?;
         Ok(verdict)
     }
@@ -136,7 +139,10 @@ impl RecoveringPlan<'_> {
         };
         match step {
             RemedyStep::Continue => {}
-            RemedyStep::Worked => self.state.stuck.end_recovery(true),
+            RemedyStep::Worked => {
+                self.state.stuck.end_recovery(true);
+                self.recovery.start_over();
+            }
             RemedyStep::Failed => self.state.stuck.end_recovery(false),
         }
         (self.state.iterations, self.state.spent) = (so_far.iterations, so_far.spent.cost);
