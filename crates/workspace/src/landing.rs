@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::event::HookFile;
@@ -576,9 +576,12 @@ impl<'a> LandingAttempt<'a> {
         changed.iter().find(is_unwritten).map(|file| file.path.as_str())
     }
 
-    /// A directory may have taken the place of a file.
+    /// A directory may have taken the place of a file, and a link that of a directory above it.
     pub(crate) fn is_missing(&self, file: &ChangedFile) -> bool {
-        self.from.top.join(&file.path).symlink_metadata().map_or(true, |metadata| metadata.is_dir())
+        let path = self.from.top.join(&file.path);
+        let above = path.ancestors().skip(1).take_while(|above| *above != self.from.top);
+        let is_file = || path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir());
+        above.into_iter().any(Path::is_symlink) || !is_file()
     }
 
     /// Lands after uncommitted changes of the user that are the same in the new commit were entered in the index. If it does not land, the index

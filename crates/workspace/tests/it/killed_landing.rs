@@ -150,6 +150,33 @@ async fn a_landing_that_cannot_be_written_is_undone_whole() {
     assert_eq!((fixture.read("file"), fixture.read("directory/x")), ("x".to_owned(), "x".to_owned()));
 }
 
+/// A directory is moved, and a link to it stays: the files seem to be where they were.
+#[tokio::test]
+async fn a_directory_that_becomes_a_link_lands_or_is_as_before() {
+    for is_possible in [true, false] {
+        let fixture = HubFixture::new().await;
+        fixture.commit(&[("app/README", "x"), ("app/sub/b.txt", "x")]);
+        let (workspace, revision) = fixture.workspace().await;
+        let tree = workspace.tree();
+        fs::create_dir(tree.join("e")).unwrap();
+        fs::rename(tree.join("app"), tree.join("e/app")).unwrap();
+        std::os::unix::fs::symlink("e/app", tree.join("app")).unwrap();
+        let more = if is_possible { "b.txt".to_owned() } else { "n".repeat(200) + &"/n".repeat(2000) };
+        if !is_possible {
+            let blob = fixture.git_in(&tree, &["rev-parse", "HEAD:a.txt"]);
+            let entry = format!("100644,{blob},{more}");
+            fixture.git_in(&tree, &["update-index", "--add", "--cacheinfo", &entry]);
+        }
+        fixture.git_in(&tree, &["add", "app", "e"]);
+        fixture.git_in(&tree, &["commit", "-q", "-m", "moved"]);
+        let landing = fixture.land(&workspace, &revision).await;
+        assert_eq!(matches!(landing, Landing::Landed { .. }), is_possible, "{landing:?}");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+        assert_eq!(fixture.read("app/sub/b.txt"), "x");
+        assert_eq!(fixture.path("app").is_symlink(), is_possible);
+    }
+}
+
 #[tokio::test]
 async fn files_that_git_removed_before_it_failed_are_back() {
     let fixture = HubFixture::new().await;
