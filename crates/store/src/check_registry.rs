@@ -125,6 +125,9 @@ pub struct CheckBaseline {
     /// Protected files that did not exist yet: an agent that creates them later would judge its own work.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// Links to directories that were there, and their targets; `None` if that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub links: Option<BTreeMap<String, String>>,
 }
 
 /// Whether a check proves anything.

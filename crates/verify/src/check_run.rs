@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::blocking::blocking;
 use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
+use crate::linked_directories::linked_directories;
 use crate::oracles::{Protector, changed_in, differences, protected_directories, restore_in, stamps};
 use crate::output;
 #[cfg(target_os = "linux")]
@@ -215,9 +216,11 @@ impl CheckRoom<'_> {
         let files = self.checkout.files().await?;
         if self.checkout.changed.get().is_none() {
             let (registry, root) = (self.all.clone(), files.root.clone());
-            let changed = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
+            let look =
+                move |cancel: &_| Ok((differences(&registry, &root, cancel)?, linked_directories(&root)));
+            let (changed, links) = blocking(look).await?;
             // Another one has found the same.
-            let _ = self.checkout.changed.set(changed);
+            let _ = (self.checkout.changed.set(changed), self.checkout.links.set(links));
         }
         Ok(files)
     }

@@ -117,6 +117,8 @@ pub struct Checkout {
     pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
     /// Protected files that the commit has changed, once a check was prepared.
     pub(crate) changed: OnceLock<ChangedFiles>,
+    /// Links to directories that the commit has, and their targets.
+    pub(crate) links: OnceLock<BTreeMap<String, String>>,
     /// Files that test runners read by themselves, and that commands of checks made.
     found_by_checks: std::sync::Mutex<BTreeSet<String>>,
     // Last, so that rooms are closed before their directory is gone.
@@ -386,6 +388,7 @@ impl CheckoutFactory {
             own_room,
             prepared: Default::default(),
             changed: OnceLock::new(),
+            links: OnceLock::new(),
             found_by_checks: Default::default(),
             directory,
         })

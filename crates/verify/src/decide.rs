@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::checks::{all_checks, check_key};
+use crate::linked_directories::linked_directories;
 use crate::oracles;
 use crate::written_changes;
 
@@ -50,6 +51,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             commit: None,
             at: now,
             missing: Vec::new(),
+            links: Some(linked_directories(project.root())),
         };
         let key = check_key(check);
         let same: Vec<String> = checks

@@ -37,6 +37,7 @@ use crate::evidence::{
     disown_outdated_findings, truncated, unchecked, versions,
 };
 use crate::left_changed::CheckoutBefore;
+use crate::linked_directories::{linked_directories, mentions};
 use crate::no_commit::NoCommit;
 use crate::oracles::{self, ChangedFiles, Protector};
 use crate::protect_pattern::find_pattern_problem;
@@ -106,8 +107,9 @@ impl ProjectExaminer {
                 }
                 run => run?,
             };
-            let reason =
-                why_not_counted(check, registry).or_else(|| changed_by_builder(check, registry, checkout));
+            let reason = why_not_counted(check, registry)
+                .or_else(|| changed_by_builder(check, registry, checkout))
+                .or_else(|| leads_elsewhere(check, registry, checkout, &self.project));
             let message = match (&reason, run.passed(), purpose) {
                 (Some(reason), true, CheckPurpose::Claim | CheckPurpose::Confirmation) => {
                     format!("it passed, but does not count: {reason}")
@@ -238,6 +240,7 @@ impl ProjectExaminer {
             *registry = frozen;
             missing.push(unmatched);
         }
+        let links = linked_directories(&committed.root);
         drop(committed);
         for (check, missing) in new.iter().zip(missing) {
             let run = check_run::run(check, &checkout, registry, &self.project).await?;
@@ -258,7 +261,8 @@ impl ProjectExaminer {
             };
             // A check that could not run has not failed; but missing protected files are recorded.
             if run.was_run() || !missing.is_empty() {
-                let baseline = CheckBaseline { name: check.name.clone(), state, commit, at: now, missing };
+                let (name, links) = (check.name.clone(), Some(links.clone()));
+                let baseline = CheckBaseline { name, state, commit, at: now, missing, links };
                 registry.baselines.insert(check_key(check), baseline);
             }
             self.emit(RunEvent::Checked {
@@ -537,6 +541,37 @@ fn changed_by_builder(check: &Check, registry: &CheckRegistry, checkout: &Checko
         changed.filter(|file| oracles::is_builders(registry, file)).map(ToString::to_string).collect();
     let is_concerned = check.origin == CheckOrigin::Proposed && !changed.is_empty();
     is_concerned.then(|| format!("files that proposed checks protect were changed: {}", changed.join(", ")))
+}
+
+/// Why a check does not count although it passed: it goes through a link that was not there when it was new.
+fn leads_elsewhere(
+    check: &Check,
+    registry: &CheckRegistry,
+    checkout: &Checkout,
+    project: &Project,
+) -> Option<String> {
+    let known = registry.baselines.get(&check_key(check))?.links.as_ref()?;
+    let links = checkout.links.get()?;
+    // Accepted ones are restored for the check.
+    let is_new = |(path, target): &(&String, &String)| {
+        known.get(*path) != Some(*target) && !registry.files.contains_key(&ProtectedPath::new(path))
+    };
+    let new: Vec<_> = links.iter().filter(is_new).collect();
+    if new.is_empty() {
+        return None;
+    }
+    let commands = check.setup.iter().chain([&check.command]).map(|command| command.as_bytes().to_vec());
+    let accepted = registry.of_user().files.into_values().filter(|accepted| !accepted.link);
+    let judges = accepted.filter_map(|accepted| registry.content(project, &accepted).ok());
+    let texts: Vec<String> =
+        commands.chain(judges).map(|text| String::from_utf8_lossy(&text).into_owned()).collect();
+    let through = new.into_iter().find(|(path, _)| texts.iter().any(|text| mentions(text, path)));
+    through.map(|(path, target)| {
+        format!(
+            "it goes through `{path}`, which is a link to `{target}` now; if that is right, run `autonoe checks accept {}` once it has landed",
+            check.name
+        )
+    })
 }
 
 /// Files that test runners read by themselves, and that were not there when the checks were new.

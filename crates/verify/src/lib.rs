@@ -20,6 +20,7 @@ mod examiner;
 mod head;
 mod history;
 mod left_changed;
+mod linked_directories;
 mod make_rules;
 mod no_commit;
 mod object_lookup;

@@ -19,6 +19,7 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
+use crate::linked_directories::links_on_the_way;
 use crate::protect_matcher::ProtectMatcher;
 use crate::protect_pattern::{PatternProblem, ProtectPattern};
 
@@ -193,7 +194,7 @@ pub(crate) fn freeze(
             let known: BTreeSet<_> = registry.files.keys().cloned().collect();
             match registry.accept(project, root, &file, now) {
                 Ok(()) => {
-                    accept_target(registry, project, root, &file, now)?;
+                    accept_way(registry, project, root, &file, now)?;
                     if protector == Protector::Builder {
                         let new = registry.files.keys().filter(|file| !known.contains(file));
                         registry.builders_files.extend(new.cloned().collect::<Vec<_>>());
@@ -227,6 +228,7 @@ fn through_link(root: &Path, glob: &str) -> Vec<String> {
         let inside = target.and_then(|target| Some(target.strip_prefix(&real).ok()?.to_str()?.to_owned()));
         let rest: Vec<_> = pattern.glob.split('/').skip(number + 1).collect();
         return match (inside, link.to_str()) {
+            // The links beyond it are accepted with it.
             (Some(inside), Some(link)) if !rest.is_empty() => {
                 vec![globset::escape(link), format!("{}/{}", globset::escape(&inside), rest.join("/"))]
             }
@@ -244,8 +246,8 @@ fn linked_directory(root: &Path, file: &ProtectedPath) -> Option<String> {
     (target.is_dir() && !inside.is_empty()).then(|| format!("{}/**", globset::escape(inside)))
 }
 
-/// Accepts the file that an accepted link leads to, if it is one of the project's.
-fn accept_target(
+/// Accepts all links that an accepted link leads through, and the file at the end, if they are the project's.
+fn accept_way(
     registry: &mut CheckRegistry,
     project: &Project,
     root: &Path,
@@ -259,14 +261,17 @@ fn accept_target(
     let (top, _) = file.within(&root);
     let target = file.at(&root).canonicalize().ok();
     let target = target.filter(|target| target.is_file() && target.starts_with(top));
-    let target = target.map(|target| ProtectedPath::of(&root, &target));
-    let Some(target) = target.filter(|target| !registry.files.contains_key(target)) else {
-        return Ok(());
-    };
-    match registry.accept(project, &root, &target, now) {
-        Err(AcceptError::Fault(fault)) => Err(fault),
-        Ok(()) | Err(AcceptError::Unreadable(_)) => Ok(()),
+    for path in links_on_the_way(top, &file.at(&root)).into_iter().chain(target) {
+        let path = ProtectedPath::of(&root, &path);
+        if registry.files.contains_key(&path) {
+            continue;
+        }
+        match registry.accept(project, &root, &path, now) {
+            Err(AcceptError::Fault(fault)) => return Err(fault),
+            Ok(()) | Err(AcceptError::Unreadable(_)) => {}
+        }
     }
+    Ok(())
 }
 
 /// Directories in which test runners keep what they remember. Nothing in them is believed, and checkouts do not have them.

@@ -321,3 +321,50 @@ async fn a_protected_link_that_was_replaced_for_a_moment_is_noticed() {
     fixture.commit(&[("calc.sh", ADDS), ("build.sh", "true\n")]);
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
 }
+
+/// `..` behind a link leads to where the link leads.
+#[tokio::test]
+async fn a_check_that_goes_through_a_link_of_agents_does_not_count() {
+    let spec = TESTED.replace("sh tests/add.sh", "cd app && sh ../tests/add.sh");
+    let test = TEST.replace("calc.sh", "app/calc.sh");
+    for is_there in [false, true] {
+        let own = [("tests/add.sh", test.as_str()), ("app/kept", "")];
+        let fixture = VerifyFixture::with_files(&spec, if is_there { &own } else { &own[..1] });
+        let examiner = fixture.prepared().await;
+        let _ = fs::remove_dir_all(fixture.path("app"));
+        fixture.write("e/tests/add.sh", WEAK);
+        fixture.write("e/app/calc.sh", "echo 4\n");
+        symlink("e/app", fixture.path("app")).unwrap();
+        fixture.commit(&[]);
+        let words = ["`tests`: it goes through `app`, which is a link to `e/app` now"];
+        examiner.assert_claim("A", Assurance::Claimed, &words).await;
+    }
+    // What the user has, or what no check goes through, is harmless.
+    let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", TEST), ("e/app/kept", "")]);
+    symlink("e/app", fixture.path("tests/app")).unwrap();
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    symlink("e", fixture.path("other")).unwrap();
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn every_link_between_the_tests_and_their_files_is_protected() {
+    for (link, target, between) in [("tests/add.sh", "../cur/add.sh", "cur"), ("tests/lib", "../cur", "cur")]
+    {
+        let fixture = VerifyFixture::with_files(TESTED, &[("tests/kept", ""), ("v1/add.sh", TEST)]);
+        symlink("v1", fixture.path(between)).unwrap();
+        symlink(target, fixture.path(link)).unwrap();
+        if link == "tests/lib" {
+            fixture.write("tests/add.sh", ". ./tests/lib/add.sh\n");
+        }
+        fixture.commit(&[]);
+        let examiner = fixture.prepared().await;
+        fs::remove_file(fixture.path(between)).unwrap();
+        symlink("v2", fixture.path(between)).unwrap();
+        fixture.commit(&[("calc.sh", "echo 4\n"), ("v2/add.sh", WEAK)]);
+        examiner.assert_claim("A", Assurance::Failed, &["cur"]).await;
+        assert_eq!(examiner.disputed(), ["cur"]);
+    }
+}

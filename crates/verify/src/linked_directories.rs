@@ -1,0 +1,137 @@
+//! Links to directories: a path that goes through one leads elsewhere, with `..` even beside it. Agents may make links, but a check that goes
+//! through one of theirs could judge by files of theirs.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use ignore::WalkBuilder;
+
+/// The most files that are looked at.
+const MAX_FILES: usize = 100_000;
+
+/// The most links that one path may go through, as in the kernel.
+const MAX_LINKS: usize = 40;
+
+/// The links below `root` that do not lead to files, and their targets.
+pub(crate) fn linked_directories(root: &Path) -> BTreeMap<String, String> {
+    let is_repository = |path: &Path, depth: usize| depth == 1 && path.ends_with(".git");
+    let walk = WalkBuilder::new(root)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |entry| !is_repository(entry.path(), entry.depth()))
+        .build();
+    let links = walk.filter_map(Result::ok).take(MAX_FILES).filter(|entry| entry.path_is_symlink());
+    links
+        .filter(|link| !fs::metadata(link.path()).is_ok_and(|target| target.is_file()))
+        .filter_map(|link| {
+            let target = fs::read_link(link.path()).ok()?;
+            let path = link.path().strip_prefix(root).ok()?;
+            Some((path.to_str()?.to_owned(), target.to_string_lossy().into_owned()))
+        })
+        .collect()
+}
+
+/// Whether a text has the name of a file as a part of a path, also right behind an option such as `-C`.
+pub(crate) fn mentions(text: &str, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    text.match_indices(name).any(|(at, _)| {
+        let before: Vec<char> = text[..at].chars().rev().take(3).collect();
+        let is_option = matches!(before.as_slice(), [letter, '-'] if letter.is_ascii_alphabetic())
+            || matches!(before.as_slice(), [letter, '-', space] if letter.is_ascii_alphabetic() && !is_part(*space));
+        let begins = before.first().is_none_or(|c| !is_part(*c)) || is_option;
+        begins && text[at + name.len()..].chars().next().is_none_or(|c| !is_part(c))
+    })
+}
+
+/// All links that a path goes through below `top`, in turn, the path itself included.
+pub(crate) fn links_on_the_way(top: &Path, path: &Path) -> Vec<PathBuf> {
+    let Ok(below) = path.strip_prefix(top) else { return Vec::new() };
+    let mut left: Vec<OsString> = parts(below);
+    let mut here = top.to_owned();
+    let mut found = Vec::new();
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            if here == top || !here.pop() {
+                return found;
+            }
+            continue;
+        }
+        let next = here.join(&part);
+        match fs::read_link(&next) {
+            Ok(target) if target.is_absolute() || found.len() == MAX_LINKS => {
+                found.push(next);
+                return found;
+            }
+            Ok(target) => {
+                left.extend(parts(&target));
+                found.push(next);
+            }
+            Err(_) => here = next,
+        }
+    }
+    found
+}
+
+/// The parts of a relative path, the last one first.
+fn parts(path: &Path) -> Vec<OsString> {
+    let names = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(name.to_owned()),
+        Component::ParentDir => Some("..".into()),
+        _ => None,
+    });
+    names.rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::{linked_directories, links_on_the_way, mentions};
+
+    #[test]
+    fn names_are_found_in_commands() {
+        for (text, path, found) in [
+            ("cd app && sh ../tests/run.sh", "app", true),
+            ("make -C app test", "app", true),
+            ("make -Capp test", "x/app", true),
+            ("-Iapp", "app", true),
+            ("python3 -m unittest discover -s \"$TOP/app/tests\"", "app", true),
+            ("--directory=app", "app", true),
+            ("cd application", "app", false),
+            ("cd my-app", "app", false),
+            ("sh app.sh", "app", false),
+            ("", "app", false),
+        ] {
+            assert_eq!(mentions(text, path), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_link_of_a_chain_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path();
+        for name in ["tests", "v1/deep", "a"] {
+            std::fs::create_dir_all(top.join(name)).unwrap();
+        }
+        std::fs::write(top.join("v1/run.sh"), "").unwrap();
+        symlink("../cur/run.sh", top.join("tests/run.sh")).unwrap();
+        symlink("v1", top.join("cur")).unwrap();
+        symlink("v1/deep", top.join("d")).unwrap();
+        symlink("d/../run.sh", top.join("detour.sh")).unwrap();
+        symlink("round", top.join("round")).unwrap();
+        let names = |path: &str| {
+            let found = links_on_the_way(top, &top.join(path));
+            found.iter().map(|link| link.strip_prefix(top).unwrap().display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(names("tests/run.sh"), ["tests/run.sh", "cur"]);
+        assert_eq!(names("detour.sh"), ["detour.sh", "d"]);
+        assert_eq!(names("v1/run.sh"), Vec::<String>::new());
+        assert_eq!(names("round").len(), 41);
+        let links: Vec<_> = linked_directories(top).into_iter().collect();
+        let link = |path: &str, target: &str| (path.to_owned(), target.to_owned());
+        assert_eq!(links, [link("cur", "v1"), link("d", "v1/deep"), link("round", "round")]);
+    }
+}
