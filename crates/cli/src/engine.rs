@@ -50,7 +50,7 @@ use autonoe_store::{ControlDirectory, LockHolder, Others, Project, ProjectUse, S
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
-use autonoe_workspace::{LandingPlan, SiteEvent, Start, WorkspaceSite};
+use autonoe_workspace::{LandingPlan, Settled, SiteEvent, Start, WorkspaceSite};
 
 use self::announcer::Announcer;
 use self::branches::CheckedBranches;
@@ -65,7 +65,7 @@ pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, RunBackend};
 pub use self::roadmap_job::{RoadmapJob, name_in_project};
 use self::run_workers::{BuiltBackend, RunWorkers, built_backend, serve_calls};
-use self::status_setup::StatusSetup;
+use self::status_setup::{StatusSetup, reset_lost};
 use crate::arguments::CommonArgs;
 use crate::detach::{leave_terminal, start_detached};
 use crate::environment::Environment;
@@ -313,9 +313,10 @@ impl Screen {
         let mut site = match run.workspace {
             Some((hub, options)) => {
                 hub.sweep_unless(|| locked.with_others(|others| !others.is_empty())).await?;
-                let tally = status.load().await?.map(|status| status.tally()).unwrap_or_default();
+                let known = if job.has_deliverables() { status.load().await? } else { None };
+                let settled = known.as_ref().map(Settled::of).unwrap_or_default();
                 let start = if begun.resumed { Start::Resumed } else { Start::New };
-                let preparing = WorkspaceSite::prepare(hub, begun.run, start, options, tally);
+                let preparing = WorkspaceSite::prepare(hub, begun.run, start, options, &settled);
                 let preparing = with_notice(preparing, || {
                     let message = "The workspace is being prepared; large files take a while.".to_owned();
                     sinks.emit(&span, RunEvent::Notice { message });
@@ -334,6 +335,11 @@ impl Screen {
                 for message in site.warning.clone().into_iter().chain(left_out) {
                     sinks.emit(&span, RunEvent::Warning { message });
                 }
+                if job.roadmap().is_none()
+                    && let Some(message) = reset_lost(&status, &site.lost).await?
+                {
+                    sinks.emit(&span, RunEvent::Warning { message });
+                }
                 Some(site)
             }
             None => None,
@@ -349,6 +355,7 @@ impl Screen {
         }
         checkouts.remember_ignore_files().await?;
         let first = job.first_phase();
+        let landing_status = job.has_deliverables().then(|| Arc::clone(&status) as Arc<dyn StatusReader>);
         let recovery_status = job.has_deliverables().then(|| Arc::clone(&status) as Arc<dyn StatusReader>);
         let open = status.load().await?.is_some_and(|status| status.tally().passed < status.tally().total);
         let has_plan_to_build = open && job.has_current_plan();
@@ -441,7 +448,8 @@ impl Screen {
         let session_plan: &mut dyn Plan = match &mut site {
             Some(site) => {
                 let (inner, workers) = (plan.plan(), worker_sites.as_slice());
-                landing_plan = LandingPlan { inner, site, workers, on_event: &on_landing };
+                let status = landing_status;
+                landing_plan = LandingPlan { inner, site, status, workers, on_event: &on_landing };
                 &mut landing_plan
             }
             None => plan.plan(),

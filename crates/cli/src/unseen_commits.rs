@@ -1,9 +1,15 @@
 //! Commits that no check has seen, although something is verified: of the last run, and on the user's branch.
 
+use std::ffi::OsStr;
+use std::fs;
+use std::path::Path;
+
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::Fault;
 use autonoe_core::status::ProjectStatus;
+use autonoe_files::{DOCUMENT_LIMIT, read_text};
+use autonoe_sandbox::Repository;
 use autonoe_store::{Project, StatusStore};
 use autonoe_verify::{disown_foreign_findings, last_commit};
 use autonoe_workspace::{CheckedPart, HubLayout, RunTip, Unlanded};
@@ -18,6 +24,9 @@ use crate::system::runtime;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UnseenCommits {
     pub branch: String,
+    /// Further branches with commits that have not landed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<String>,
     /// `None` if git could not count them; 0 if checks have seen all, and some have not landed.
     pub commits: Option<usize>,
     /// The last commit on which checks have passed.
@@ -37,7 +46,8 @@ impl UnseenCommits {
         let RunTip { branch, commit } = HubLayout::in_state(project.state_dir()).runs().next()?;
         let is_checked = verified.is_empty() || verified.contains(&commit);
         // The usual case needs no git.
-        if is_checked && last_commit(project.root()).as_ref() == Some(&commit) {
+        let is_landed = last_commit(project.root()).as_ref() == Some(&commit);
+        if is_checked && is_landed && !has_branches_of_runs(project.root()) {
             return None;
         }
         let found = runtime().and_then(|runtime| {
@@ -55,13 +65,14 @@ impl UnseenCommits {
         found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, ..Self::default() }))
     }
 
-    fn unlanded(Unlanded { branch, had_landed, .. }: Unlanded) -> Self {
-        Self { branch, commits: Some(0), had_landed, ..Self::default() }
+    fn unlanded(Unlanded { branch, others, had_landed, .. }: Unlanded) -> Self {
+        Self { branch, others, commits: Some(0), had_landed, ..Self::default() }
     }
 
     fn unseen(branch: String, CheckedPart { commit, unlanded, unseen }: CheckedPart) -> Self {
         Self {
             branch,
+            others: Vec::new(),
             commits: Some(unseen),
             had_landed: false,
             is_checked_part_waiting: commit.is_some() && unseen < unlanded,
@@ -76,7 +87,11 @@ impl UnseenCommits {
                 true => "had landed and that your branch no longer has",
                 false => "have not landed",
             };
-            return format!("Branch {branch} has commits that {not_there}: `autonoe diff` shows them");
+            let branches = match self.others.is_empty() {
+                true => format!("Branch {branch} has"),
+                false => format!("Branches {branch}, {} have", self.others.join(", ")),
+            };
+            return format!("{branches} commits that {not_there}: `autonoe diff` shows them");
         }
         let commits = self.commits.map_or_else(|| "commits".to_owned(), |count| format!("{count} commit(s)"));
         let checked = self.checked.as_ref().map(|commit| format!(" after {}", short(commit)));
@@ -87,6 +102,29 @@ impl UnseenCommits {
         let checked = checked.unwrap_or_default();
         format!("Branch {} has {commits}{checked} that no check has seen; {advice}", self.branch)
     }
+}
+
+/// What a killed process has left, a sentence each.
+pub fn left_by_kill(project: &Project) -> Vec<&'static str> {
+    let hub = HubLayout::in_state(project.state_dir());
+    let landing = hub.has_unfinished_landing().then_some(
+        "A landing was interrupted, so your files are only partly as after it; `autonoe land` finishes it",
+    );
+    let commits = hub.has_commits_in_workspace().then_some(
+        "A run that was killed left commits in its workspace; the next `autonoe run` goes on with them",
+    );
+    landing.into_iter().chain(commits).collect()
+}
+
+/// Whether a repository may have branches of runs that are not merged.
+fn has_branches_of_runs(root: &Path) -> bool {
+    let Some(shared) = Repository::around(root).directories.first().cloned() else { return false };
+    let heads = shared.join("refs/heads");
+    let is_of_run = |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with("autonoe"));
+    let loose =
+        fs::read_dir(heads).into_iter().flatten().flatten().any(|entry| is_of_run(&entry.file_name()));
+    let packed = read_text(&shared.join("packed-refs"), DOCUMENT_LIMIT).ok().flatten();
+    loose || packed.is_some_and(|refs| refs.contains(" refs/heads/autonoe"))
 }
 
 /// The last commit on the user's branch, if something is verified, but nothing on that commit. Whoever made it: the user, or an agent.

@@ -8,44 +8,22 @@ use std::io;
 use autonoe_core::fault::Fault;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_git::{GitRoom, write_ref};
-use jiff::Timestamp;
 
 use crate::hub::Hub;
-use crate::hub_layout::RunTip;
+use crate::hub_layout::{HubLayout, RunTip};
 use crate::project_revision::ProjectRevision;
 use crate::unlanded::Unlanded;
 
 const REFS: &str = "refs/discarded";
 
-/// Prints the time of the first commit that `$2` has and `$3` does not, then all of them; in the repository `$1`.
+/// Lists the commits that `$2` has and `$3` does not; in the repository `$1`.
 const LIST: &str = r#"export GIT_DIR="$1"; base=$3
 git cat-file -e "$base^{commit}" 2> /dev/null || base=refs/autonoe/base
-git log --format=%ct "$2" "^$base" | sort -n | head -n 1
 git rev-list "$2" "^$base""#;
 
-/// What the user has discarded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Discarded {
-    /// The ref of the hub that keeps the commits.
-    pub kept: String,
-    commits: HashSet<String>,
-    /// When the first of the commits was made.
-    since: Option<Timestamp>,
-}
-
-impl Discarded {
-    /// Whether what was found about a commit, or at this time about an unknown one, was about a discarded one.
-    pub fn has(&self, commit: Option<&str>, at: Timestamp) -> bool {
-        match commit {
-            Some(commit) => self.commits.contains(commit),
-            None => self.since.is_some_and(|since| since <= at),
-        }
-    }
-}
-
 impl Hub {
-    /// Discards them and what they were built on, as far as it has not landed.
-    pub async fn discard(&self, unlanded: &Unlanded) -> Result<Discarded, Fault> {
+    /// Discards them and what they were built on, as far as it has not landed. Returns the ref of the hub that keeps them.
+    pub async fn discard(&self, unlanded: &Unlanded) -> Result<String, Fault> {
         let _turn = self.landing_turn().await?;
         let room = self.room(self.layout.readable(), [])?;
         let discarded = self.discard_in(&room, unlanded).await;
@@ -53,20 +31,17 @@ impl Hub {
         discarded
     }
 
-    async fn discard_in(&self, room: &GitRoom, unlanded: &Unlanded) -> Result<Discarded, Fault> {
+    async fn discard_in(&self, room: &GitRoom, unlanded: &Unlanded) -> Result<String, Fault> {
         let git = self.layout.git_dir().display().to_string();
         let head = unlanded.users_commit().unwrap_or_default();
         let listed = room.run(LIST, [git.as_str(), &unlanded.commit, head]).await?;
-        let mut lines = listed.stdout.lines();
-        let since = lines.next().and_then(|time| Timestamp::from_second(time.parse().ok()?).ok());
-        let commits: HashSet<String> = lines.map(str::to_owned).collect();
+        let commits: HashSet<&str> = listed.stdout.lines().collect();
         let own = RunTip { branch: unlanded.branch.clone(), commit: unlanded.commit.clone() };
-        let runs: Vec<RunTip> = self.layout.runs().filter(|run| commits.contains(&run.commit)).collect();
+        let runs: Vec<RunTip> = self.layout.runs().filter(|run| commits.contains(&*run.commit)).collect();
         for run in runs.iter().chain([&own]) {
             self.set_discarded(run).map_err(|error| self.unwritable(&error))?;
         }
-        let kept = format!("{REFS}/{}", unlanded.branch);
-        Ok(Discarded { kept, commits, since })
+        Ok(format!("{REFS}/{}", unlanded.branch))
     }
 
     /// Whether a worker's branch, such as `autonoe/7-2`, or its run was discarded.
@@ -126,7 +101,14 @@ impl Hub {
     }
 
     pub(crate) fn discarded(&self) -> Vec<String> {
-        let directory = self.layout.git_dir().join(REFS).join("autonoe");
+        self.layout.discarded()
+    }
+}
+
+impl HubLayout {
+    /// The commits that the user has discarded, without those that they are built on.
+    pub(crate) fn discarded(&self) -> Vec<String> {
+        let directory = self.git_dir().join(REFS).join("autonoe");
         let files = fs::read_dir(directory).into_iter().flatten().flatten();
         let commits = files.filter_map(|file| read_text(&file.path(), SETTINGS_LIMIT).ok().flatten());
         commits.map(|commit| commit.trim().to_owned()).collect()

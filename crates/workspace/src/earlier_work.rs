@@ -10,8 +10,8 @@ use autonoe_git::{GitRoom, is_hash, write_ref};
 
 use crate::hub::Hub;
 use crate::hub_layout::WORKSPACE;
-use crate::landed_commits::Removed;
 use crate::landing_error::LandingRefusal;
+use crate::landings::Removed;
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
@@ -58,7 +58,8 @@ impl Hub {
                 self.fetch_new(&existing).await?
             }
         };
-        if from.commit.as_ref() == Some(&commit) {
+        if from.commit.as_ref() == Some(&commit) || self.begin_of(&existing).as_ref() == Some(&commit) {
+            // There is nothing beyond what the user had.
             if start == Start::New {
                 return Ok(EarlierWork::None);
             }
@@ -105,6 +106,10 @@ impl Hub {
         let earlier = earlier.map_or_else(|| workspace.branch().to_owned(), |run| run.branch);
         let written = write_ref(&self.layout.git_dir(), &format!("refs/heads/{earlier}"), commit);
         written.map_err(|error| self.unwritable(&error))?;
+        let why = match why {
+            LandingRefusal::Diverged if !self.has_common(commit, from).await? => LandingRefusal::Unrelated,
+            why => why,
+        };
         let workspace = self.described(WORKSPACE, &earlier, from);
         let (branch, why) = self.leave_apart_in_turn(&workspace, commit, from, why).await?;
         Ok(format!(
@@ -155,8 +160,7 @@ impl Hub {
         if self.is_ancestor(room, commit, head).await? {
             return Ok(Ways::Landed);
         }
-        let begin = read_text(&workspace.begin_file(), SETTINGS_LIMIT).ok().flatten();
-        let begin = begin.map(|begin| begin.trim().to_owned()).filter(|begin| is_hash(begin));
+        let begin = self.begin_of(workspace);
         // What the user has removed, or has on another branch only, must not come back with the work.
         let is_on_the_way = match &begin {
             Some(begin) => {
@@ -172,6 +176,17 @@ impl Hub {
         })
     }
 
+    /// Whether a commit and the user's have an ancestor in common.
+    async fn has_common(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+        let Some(head) = &from.commit else { return Ok(false) };
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
+        let found =
+            room.run(r#"git --git-dir="$1" merge-base "$2" "$3""#, [git.as_str(), commit, head]).await;
+        room.close().await;
+        Ok(found?.code == 0)
+    }
+
     /// Whether the user's branch has the commit from which work began.
     pub(crate) async fn has_begin(&self, begin: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = from.commit.as_deref().filter(|head| *head != begin) else { return Ok(true) };
@@ -179,6 +194,12 @@ impl Hub {
         let has_begin = self.is_ancestor(&room, begin, head).await;
         room.close().await;
         has_begin
+    }
+
+    /// The user's commit from which the work in a workspace begins; `None` if that is not known.
+    fn begin_of(&self, workspace: &Workspace) -> Option<String> {
+        let begin = read_text(&workspace.begin_file(), SETTINGS_LIMIT).ok().flatten()?;
+        Some(begin.trim().to_owned()).filter(|begin| is_hash(begin))
     }
 
     /// Notes the user's commit from which the work in a workspace begins.

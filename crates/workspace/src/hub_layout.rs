@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
+use crate::workspace_head::head_commit;
+
 /// The workspace of `run`.
 pub(crate) const WORKSPACE: &str = "1";
 
@@ -78,6 +80,23 @@ impl HubLayout {
     /// The working tree of a workspace.
     pub fn tree(&self, workspace: &str) -> PathBuf {
         self.workspace(workspace).join(TREE)
+    }
+
+    /// Whether a process was killed while it landed commits.
+    pub fn has_unfinished_landing(&self) -> bool {
+        self.landing_record().exists()
+    }
+
+    /// The record of a landing that has begun.
+    pub(crate) fn landing_record(&self) -> PathBuf {
+        self.directory.join("landing.json")
+    }
+
+    /// Whether the workspace of `run` has a commit that was not brought to the hub, because a process was killed.
+    pub fn has_commits_in_workspace(&self) -> bool {
+        let (head, last) = (head_commit(&self.tree(WORKSPACE)), self.runs().next());
+        let is_new = |head: &String| last.is_some_and(|run| run.commit != *head);
+        head.filter(is_new).is_some_and(|head| !self.discarded().contains(&head))
     }
 
     /// The runs that have commits in the hub, the last one first.

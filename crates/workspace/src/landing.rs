@@ -23,6 +23,7 @@ use crate::landing_error::{LandingError, LandingRefusal, list_files};
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
+use crate::settled::Settled;
 use crate::unfinished_landing::LandingRecord;
 use crate::workspace::Workspace;
 use crate::writing_settings::{copy_settings, files_to_read};
@@ -195,20 +196,42 @@ impl Hub {
         left
     }
 
-    /// Finishes a landing during which a process was killed. Returns its commit and how it landed; `None` if it did not.
-    pub async fn finish_interrupted_landing(&self) -> Result<Option<(String, Landing)>, Fault> {
+    /// Finishes a landing during which a process was killed. Returns its commit and how it landed; `None` if it did not. `settled` is what has
+    /// been settled until now.
+    pub async fn finish_interrupted_landing(
+        &self,
+        settled: &Settled,
+    ) -> Result<Option<(String, Landing)>, Fault> {
         if self.unfinished_landing().is_none() {
             return Ok(None);
         }
         let _turn = self.landing_turn().await?;
         let from = self.update().await?;
-        self.finish_landing(&from).await
+        self.finish_landing(&from, settled).await
+    }
+
+    /// Takes back what a landing had written during which a process was killed.
+    pub async fn take_back_interrupted_landing(&self) -> Result<(), Fault> {
+        let Some(record) = self.unfinished_landing() else {
+            return Ok(());
+        };
+        let _turn = self.landing_turn().await?;
+        let from = self.update().await?;
+        self.remove_locks_of_landing(&record);
+        let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
+        let attempt = LandingAttempt::begin(self, &record.commit, &before).await?;
+        let taken = attempt.take_back(&record, from.commit.as_deref()).await;
+        attempt.room.close().await;
+        taken?;
+        self.forget_landing();
+        Ok(())
     }
 
     /// Like [`Self::finish_interrupted_landing`]. The caller must have a landing turn.
     pub(crate) async fn finish_landing(
         &self,
         from: &ProjectRevision,
+        settled: &Settled,
     ) -> Result<Option<(String, Landing)>, Fault> {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);
@@ -227,6 +250,7 @@ impl Hub {
             let changed = attempt.changed_files().await?;
             let same = attempt.try_update(&changed).await?;
             attempt.fast_forward(&record.branch, &changed, same).await?;
+            self.note_landing(&record.commit, settled)?;
             let landing = attempt.landed(record.branch.clone(), &changed);
             Ok(Some((record.commit.clone(), landing)))
         };
@@ -283,7 +307,7 @@ impl<'a> LandingAttempt<'a> {
             ..Skeleton::default()
         };
         let written = match skeleton.write(&git) {
-            Ok(()) => copy_settings(&room, &hub.users, &from.top, &git).await?,
+            Ok(()) => copy_settings(&room, &repository, &hub.users, &from.top, &git).await?,
             Err(error) => Err(error),
         };
         written.map_err(|error| hub.unwritable(&error))?;
@@ -463,10 +487,6 @@ impl<'a> LandingAttempt<'a> {
         };
         self.hub.record_landing(&record).map_err(|error| self.hub.unwritable(&error))?;
         let forwarded = self.fast_forward_on_record(&record, changed).await;
-        if forwarded.is_ok() {
-            // If it is not known later, removed commits are only taken up again.
-            let _ = self.hub.record_landed_commit(self.commit);
-        }
         // A failure is looked at again by the next start.
         if !matches!(forwarded, Err(LandingError::Failed(_))) {
             self.hub.forget_landing();
@@ -485,14 +505,9 @@ impl<'a> LandingAttempt<'a> {
         let tried = self.run_in_tree(&format!("{TRY}{NOT_STAGED}"), &[]).await?;
         if tried.code == 0 {
             let same = staged(changed, &tried.stdout);
-            let is_same: HashSet<&String> = same.iter().collect();
-            // It may be a file that git ignores.
-            let is_in_the_way = |file: &&ChangedFile| {
-                file.is_addition && !self.is_missing(file) && !is_same.contains(&file.path)
-            };
-            return match changed.iter().find(is_in_the_way) {
-                Some(file) => {
-                    let why = format!("{} is not committed and would be overwritten", file.path);
+            return match self.in_the_way(changed, &same) {
+                Some(path) => {
+                    let why = format!("{path} is not committed and would be overwritten");
                     Err(LandingRefusal::Files(why).into())
                 }
                 None => Ok(same),
@@ -506,6 +521,28 @@ impl<'a> LandingAttempt<'a> {
             false => format!("these have uncommitted changes: {}", list_files(&changed_too)),
         };
         Err(LandingRefusal::Files(why).into())
+    }
+
+    /// A file or a link of the user's where the new commit has a file or a directory, and that git would overwrite: it may be ignored, or be in
+    /// place of a directory.
+    fn in_the_way(&self, changed: &[ChangedFile], same: &[String]) -> Option<String> {
+        let same: HashSet<&str> = same.iter().map(String::as_str).collect();
+        let known: HashSet<&str> = changed.iter().map(|file| file.path.as_str()).collect();
+        let is_own = |file: &ChangedFile| {
+            file.is_addition && !self.is_missing(file) && !same.contains(file.path.as_str())
+        };
+        let above = |file: &ChangedFile| {
+            let parents = Path::new(&file.path).ancestors().skip(1).filter_map(Path::to_str);
+            let mut parents = parents.filter(|parent| !parent.is_empty() && !known.contains(parent));
+            let is_file = |parent: &&str| {
+                self.from.top.join(parent).symlink_metadata().is_ok_and(|metadata| !metadata.is_dir())
+            };
+            parents.find(is_file).map(str::to_owned)
+        };
+        let written = || changed.iter().filter(|file| !file.is_deletion());
+        written()
+            .find_map(above)
+            .or_else(|| written().find(|file| is_own(file)).map(|file| file.path.clone()))
     }
 
     /// Those of the changed files whose entries in the user's index are as the new commit has them.

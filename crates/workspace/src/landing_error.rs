@@ -96,7 +96,7 @@ impl fmt::Display for LandingRefusal {
             Self::NotWanted => write!(f, "you asked for no landing"),
             Self::NotPassed => write!(f, "no deliverable has passed with the last of them"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
-            Self::Locked(why) => write!(f, "your branch is in use: {why}"),
+            Self::Locked(why) => write!(f, "your branch cannot be changed: {why}"),
             Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),
             Self::Elsewhere { branch } => write!(f, "'{branch}' has commits that these do not continue"),
         }

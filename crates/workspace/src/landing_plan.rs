@@ -1,10 +1,13 @@
 //! A plan whose sessions take place in a workspace: after each one, its commits come home.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{PlanReport, RunOutcome};
-use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState};
+use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanVerdict, RunState, StatusReader};
 
+use crate::settled::Settled;
 use crate::site::WorkspaceSite;
 use crate::site_event::SiteEvent;
 use crate::worker_site::WorkerSite;
@@ -13,6 +16,8 @@ use crate::worker_site::WorkerSite;
 pub struct LandingPlan<'a> {
     pub inner: &'a mut dyn Plan,
     pub site: &'a mut WorkspaceSite,
+    /// `None` for a plan without deliverables.
+    pub status: Option<Arc<dyn StatusReader>>,
     /// Empty if one deliverable is built after another.
     pub workers: &'a [WorkerSite],
     pub on_event: &'a (dyn Fn(SiteEvent) + Send + Sync),
@@ -21,6 +26,14 @@ pub struct LandingPlan<'a> {
 /// The worker of a session; `None` if it takes place in the run's own workspace.
 fn worker(workers: &[WorkerSite], number: usize) -> Option<&WorkerSite> {
     workers.get(number.checked_sub(1)?)
+}
+
+async fn settled(status: Option<&Arc<dyn StatusReader>>) -> Result<Settled, Fault> {
+    let status = match status {
+        Some(status) => status.load().await?,
+        None => None,
+    };
+    Ok(status.as_ref().map(Settled::of).unwrap_or_default())
 }
 
 async fn prepare_workspace(
@@ -51,7 +64,7 @@ impl Plan for LandingPlan<'_> {
             events.into_iter().for_each(self.on_event);
         }
         // It may have looked at what had passed.
-        self.site.lower(self.inner.report().tally())?;
+        self.site.lower(&settled(self.status.as_ref()).await?);
         if let NextAction::Done(
             RunOutcome::AllPassed | RunOutcome::AllBlocked | RunOutcome::TasksBlocked { .. },
         ) = action
@@ -76,13 +89,14 @@ impl Plan for LandingPlan<'_> {
             | PlanVerdict::Recovering
             | PlanVerdict::Stuck { .. }
             | PlanVerdict::Failed(_) => {
-                if self.site.must_confirm(self.inner.report().tally()) {
+                if self.site.must_confirm(&settled(self.status.as_ref()).await?) {
                     self.inner.confirm_passed().await?;
                     self.site.confirmed();
                 }
             }
         }
-        let events = self.site.session_ended(finished.number, self.inner.report().tally()).await?;
+        let settled = settled(self.status.as_ref()).await?;
+        let events = self.site.session_ended(finished.number, &settled).await?;
         events.into_iter().for_each(self.on_event);
         Ok(verdict)
     }
@@ -97,7 +111,8 @@ impl Plan for LandingPlan<'_> {
 
     async fn ended(&mut self) -> Result<(), Fault> {
         self.inner.ended().await?;
-        let events = self.site.run_ended(self.inner.report().tally()).await?;
+        let settled = settled(self.status.as_ref()).await?;
+        let events = self.site.run_ended(&settled).await?;
         events.into_iter().for_each(self.on_event);
         let mut events = Vec::new();
         for worker in self.workers {

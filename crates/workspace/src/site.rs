@@ -1,13 +1,11 @@
 //! Where the agents of a run work, from the first session to the last landing.
 
-use std::io;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use autonoe_core::examiner::ClaimPreparation;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::hub_refs;
-use autonoe_core::status::Tally;
-use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use autonoe_git::write_ref;
 
 use crate::branches::WorkspaceBranches;
@@ -23,6 +21,7 @@ use crate::merge_queue::MergeQueue;
 use crate::own_edits::{OwnEditedFile, OwnFileChange};
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
+use crate::settled::Settled;
 use crate::site_event::SiteEvent;
 use crate::worker_site::WorkerSite;
 use crate::workspace::Workspace;
@@ -57,8 +56,10 @@ pub struct WorkspaceSite {
     /// The state of the user's repository that the next landing expects.
     from: ProjectRevision,
     options: SiteOptions,
-    /// The passed and the verified deliverables at the last landing.
-    landed: (usize, usize),
+    /// What was settled at the last landing.
+    landed: Settled,
+    /// Passed deliverables whose commits the user's branch does not have, and this run does not go on with.
+    pub lost: BTreeSet<String>,
     /// The commit with the user's uncommitted changes, if it has not landed.
     included: Option<String>,
     last_refusal: Option<SaidRefusal>,
@@ -105,11 +106,11 @@ impl WorkspaceSite {
         run: i64,
         start: Start,
         mut options: SiteOptions,
-        tally: Tally,
+        settled: &Settled,
     ) -> Result<Self, Fault> {
         let _turn = hub.landing_turn().await?;
         let (mut from, beginning) = hub.update_or_begin().await?;
-        let finished = hub.finish_landing(&from).await?;
+        let finished = hub.finish_landing(&from, settled).await?;
         let finished = finished.map(|(commit, landing)| SiteEvent::of_landing(commit, landing));
         if let Some(SiteEvent::Landed { commit, .. }) = &finished {
             from.tree = Some(commit.clone());
@@ -129,6 +130,9 @@ impl WorkspaceSite {
             true => Ok(EarlierWork::None),
             false => hub.earlier_work(name, &branch, &from, start).await,
         };
+        let is_lost = matches!(earlier, Ok(EarlierWork::LeftBehind(_)))
+            || (!settled.passed.is_empty() && hub.is_last_landing_gone(&from).await?);
+        let lost = if is_lost { hub.lost(settled, &from).await? } else { BTreeSet::new() };
         let (earlier, warning) = match earlier {
             Ok(EarlierWork::None) => (None, None),
             Ok(EarlierWork::Continued(workspace)) => (Some(workspace), None),
@@ -176,9 +180,13 @@ impl WorkspaceSite {
             written.map_err(|error| hub.unwritable(&error))?;
         }
         // Deliverables may have passed just before the process was killed, and their commits not landed.
-        let now = (tally.passed, tally.verified);
-        let landed =
-            hub.last_landed().map_or(now, |(passed, verified)| (passed.min(now.0), verified.min(now.1)));
+        let landed = hub.settled_at_landing();
+        let is_first = landed.is_none() && options.slot.is_none() && !options.is_throwaway;
+        let landed = landed.map_or_else(|| settled.clone(), |landed| landed.common(settled));
+        if let Some(commit) = from.commit.as_ref().filter(|_| is_first) {
+            // What there was before the first run is the user's.
+            hub.note_landing(commit, settled)?;
+        }
         let site = Self {
             hub,
             workspace,
@@ -188,6 +196,7 @@ impl WorkspaceSite {
             from,
             options,
             landed,
+            lost,
             included,
             last_refusal: None,
             last_session: 0,
@@ -195,10 +204,6 @@ impl WorkspaceSite {
             checked: CheckedCommit::default(),
             is_left: false,
         };
-        // The process may be killed before the first landing.
-        if site.hub.last_landed().is_none() && !site.options.is_throwaway {
-            site.record_landed()?;
-        }
         site.hub.carry_in(&site.workspace, &site.from)?;
         Ok(site)
     }
@@ -284,11 +289,11 @@ impl WorkspaceSite {
     }
 
     /// Whether what has passed must be checked again before it lands, because there are commits since.
-    pub(crate) fn must_confirm(&self, tally: Tally) -> bool {
+    pub(crate) fn must_confirm(&self, settled: &Settled) -> bool {
         let last = self.hub.last_fetched(&self.workspace);
         !self.options.is_throwaway
-            && tally.verified > 0
-            && self.has_more_to_land(tally)
+            && !settled.verified.is_empty()
+            && self.has_more_to_land(settled)
             && self.checked.get() != last
     }
 
@@ -298,39 +303,25 @@ impl WorkspaceSite {
     }
 
     /// What had passed may have failed since: it can then land once more.
-    pub(crate) fn lower(&mut self, tally: Tally) -> Result<(), Fault> {
-        let (passed, verified) = self.landed;
-        let lower = (passed.min(tally.passed), verified.min(tally.verified));
-        if lower == self.landed || self.options.is_throwaway {
-            return Ok(());
-        }
-        self.landed = lower;
-        self.record_landed()
-    }
-
-    fn record_landed(&self) -> Result<(), Fault> {
-        // An agent in a slot has no deliverables.
-        match self.options.slot {
-            None => self.hub.record_landed(self.landed).map_err(|error| self.hub.unwritable(&error)),
-            Some(_) => Ok(()),
-        }
+    pub(crate) fn lower(&mut self, settled: &Settled) {
+        self.landed = self.landed.common(settled);
     }
 
     /// Saves what a session has done, and lands it if it is time.
-    pub async fn session_ended(&mut self, number: u32, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
+    pub async fn session_ended(&mut self, number: u32, settled: &Settled) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
             self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
         }
         self.last_session = number;
-        let is_time = self.has_more_to_land(tally);
+        let is_time = self.has_more_to_land(settled);
         // What is not committed is for the next session to go on with, unless something lands that no check has seen anyway.
-        let save =
-            (is_time && tally.verified == 0).then(|| format!("Save uncommitted work of session {number}"));
+        let save = (is_time && settled.verified.is_empty())
+            .then(|| format!("Save uncommitted work of session {number}"));
         let mut home = self.bring_home(save.as_deref()).await?;
         if let Some(commit) = home.commit.filter(|_| is_time) {
-            home.events.extend(self.land(&commit, tally, LandingConsent::default()).await?);
-            home.events.extend(self.land_own_edits(tally).await?);
+            home.events.extend(self.land(&commit, settled, LandingConsent::default()).await?);
+            home.events.extend(self.land_own_edits(settled).await?);
         }
         if home.is_unusable {
             // Whatever the agent did to its workspace, the next session gets one that works.
@@ -348,7 +339,7 @@ impl WorkspaceSite {
     }
 
     /// Saves what is left at the end of a run. Commits that have not landed are put on a branch of their own.
-    pub async fn run_ended(&mut self, tally: Tally) -> Result<Vec<SiteEvent>, Fault> {
+    pub async fn run_ended(&mut self, settled: &Settled) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
             self.hub.carry_note_home(&self.workspace)?;
             return Ok(Vec::new());
@@ -356,11 +347,11 @@ impl WorkspaceSite {
         // What was refused sessions ago, and is again, is said once more, where the user looks first.
         self.last_refusal.take_if(|refusal| refusal.session != self.last_session);
         let mut events = Vec::new();
-        if tally.verified > 0
-            && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
+        if !settled.verified.is_empty()
+            && (self.has_more_to_land(settled) || self.options.when == LandWhen::End)
             && let Some(checked) = self.checked.get()
         {
-            events.extend(self.land(&checked, tally, LandingConsent::default()).await?);
+            events.extend(self.land(&checked, settled, LandingConsent::default()).await?);
         }
         let Home { events: more, commit, .. } =
             self.bring_home(Some("Save uncommitted work of the last session")).await?;
@@ -368,15 +359,16 @@ impl WorkspaceSite {
         // If it fails, the next run takes a moment longer.
         let _ = self.hub.settle(&self.workspace).await;
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
-            events.extend(self.land_own_edits(tally).await?);
+            events.extend(self.land_own_edits(settled).await?);
             return Ok(events);
         };
         if self.is_landing_own_edits(&commit) {
-            events.extend(self.land_own_edits(tally).await?);
-        } else if tally.verified == 0 && (self.has_more_to_land(tally) || self.options.when == LandWhen::End)
+            events.extend(self.land_own_edits(settled).await?);
+        } else if settled.verified.is_empty()
+            && (self.has_more_to_land(settled) || self.options.when == LandWhen::End)
         {
-            events.extend(self.land(&commit, tally, LandingConsent::default()).await?);
-            events.extend(self.land_own_edits(tally).await?);
+            events.extend(self.land(&commit, settled, LandingConsent::default()).await?);
+            events.extend(self.land_own_edits(settled).await?);
         } else if self.last_refusal.is_none() {
             let why = match self.options.when {
                 LandWhen::Never => LandingRefusal::NotWanted,
@@ -422,18 +414,17 @@ impl WorkspaceSite {
     }
 
     /// Whether more deliverables have come as far as a landing needs than at the last one.
-    fn has_more_to_land(&self, tally: Tally) -> bool {
-        let (passed, verified) = self.landed;
+    fn has_more_to_land(&self, settled: &Settled) -> bool {
         match self.options.when {
-            LandWhen::Passed => tally.passed > passed,
-            LandWhen::Verified => tally.verified > verified,
+            LandWhen::Passed => !settled.passed.is_subset(&self.landed.passed),
+            LandWhen::Verified => !settled.verified.is_subset(&self.landed.verified),
             LandWhen::End | LandWhen::Never => false,
         }
     }
 
     /// Lands what the run itself has edited, once all else has landed. That is said only if it does not land: the edits are in the user's
     /// file already.
-    async fn land_own_edits(&mut self, tally: Tally) -> Result<Option<SiteEvent>, Fault> {
+    async fn land_own_edits(&mut self, settled: &Settled) -> Result<Option<SiteEvent>, Fault> {
         let is_wanted = self.options.when != LandWhen::Never;
         let (Some(file), Some(landed)) =
             (self.options.own_edits.clone().filter(|_| is_wanted), self.from.commit.clone())
@@ -450,7 +441,7 @@ impl WorkspaceSite {
         let Some(commit) = commit else { return Ok(None) };
         self.follow_checked(&landed, &commit);
         let consent = LandingConsent { protected: true, ..LandingConsent::default() };
-        let event = self.land(&commit, tally, consent).await?;
+        let event = self.land(&commit, settled, consent).await?;
         Ok(event.filter(|event| !matches!(event, SiteEvent::Landed { .. })))
     }
 
@@ -464,7 +455,7 @@ impl WorkspaceSite {
     async fn land(
         &mut self,
         commit: &str,
-        tally: Tally,
+        settled: &Settled,
         consent: LandingConsent,
     ) -> Result<Option<SiteEvent>, Fault> {
         let mut commit = commit.to_owned();
@@ -502,13 +493,25 @@ impl WorkspaceSite {
                 if self.options.target == LandingTarget::CheckedOut {
                     self.from.commit = Some(commit.clone());
                 }
-                self.landed = (tally.passed, tally.verified);
+                self.landed = settled.clone();
                 self.last_landed = Some(commit.clone());
-                self.record_landed()?;
+                self.note_landing(&commit)?;
                 self.last_refusal = None;
             }
         }
         Ok(Some(event))
+    }
+
+    fn note_landing(&self, commit: &str) -> Result<(), Fault> {
+        if self.options.target != LandingTarget::CheckedOut {
+            return Ok(());
+        }
+        // An agent in a slot has no deliverables.
+        let landed = match self.options.slot {
+            None => self.landed.clone(),
+            Some(_) => self.hub.settled_at_landing().unwrap_or_default(),
+        };
+        self.hub.note_landing(commit, &landed)
     }
 
     /// The file that only the user and the run edit, and what commits that have not landed change in it.
@@ -575,19 +578,5 @@ impl Home {
             }
             _ => Err(fault),
         }
-    }
-}
-
-impl Hub {
-    /// The passed and the verified deliverables at the last landing; `None` if there was none.
-    fn last_landed(&self) -> Option<(usize, usize)> {
-        let text = read_text(&self.layout.directory().join("landed.json"), DOCUMENT_LIMIT).ok()??;
-        serde_json::from_str(&text).ok()
-    }
-
-    fn record_landed(&self, landed: (usize, usize)) -> io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(self.layout.directory())?;
-        serde_json::to_writer(&mut file, &landed)?;
-        file.persist(self.layout.directory().join("landed.json")).map(drop).map_err(|error| error.error)
     }
 }

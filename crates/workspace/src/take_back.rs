@@ -2,6 +2,7 @@
 //! those that the user had staged as they are in the new one.
 
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 use autonoe_core::fault::Fault;
 use autonoe_git::Finished;
@@ -71,8 +72,12 @@ impl LandingAttempt<'_> {
         written.retain(|file| {
             has.get(&*file.path) != Some(&(&*file.mode, &*file.hash)) || self.is_missing(file)
         });
-        let written = written.iter().map(|file| &*file.path);
-        let (restored, removed): (Vec<_>, Vec<_>) = written.partition(|path| has.contains_key(path));
+        let written: Vec<&str> = written.iter().map(|file| &*file.path).collect();
+        let (restored, removed): (Vec<_>, Vec<_>) =
+            written.into_iter().partition(|path| has.contains_key(path));
+        let of_landing: HashSet<&str> = restored.iter().chain(&removed).copied().collect();
+        let restored: Vec<&str> =
+            restored.into_iter().filter(|path| !self.is_below_file(path, &of_landing)).collect();
         let entries = staged.iter().map(|path| &**path).chain(restored.iter().chain(&removed).copied());
         let (old_entries, new_entries): (Vec<_>, Vec<_>) = entries.partition(|path| has.contains_key(path));
         let list = |name: &str, paths: &[&str]| {
@@ -90,6 +95,14 @@ impl LandingAttempt<'_> {
             Some(head) => self.check_restored(&restored, head, &taken).await,
             None => Ok(()),
         }
+    }
+
+    /// Whether a file or a link that the landing has not written is where a directory above a file was.
+    fn is_below_file(&self, path: &str, of_landing: &HashSet<&str>) -> bool {
+        let parents = Path::new(path).ancestors().skip(1).filter_map(Path::to_str);
+        parents.filter(|parent| !parent.is_empty() && !of_landing.contains(parent)).any(|parent| {
+            self.from.top.join(parent).symlink_metadata().is_ok_and(|metadata| !metadata.is_dir())
+        })
     }
 
     /// Fails if one of the files is not as the user's commit has it. A directory of the user's may be in its place.

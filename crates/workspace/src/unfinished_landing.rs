@@ -36,7 +36,7 @@ pub(crate) struct LandingRecord {
 
 impl Hub {
     fn record_file(&self) -> PathBuf {
-        self.layout.directory().join("landing.json")
+        self.layout.landing_record()
     }
 
     pub(crate) fn record_landing(&self, record: &LandingRecord) -> io::Result<()> {

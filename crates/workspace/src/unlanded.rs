@@ -1,13 +1,16 @@
 //! Commits of earlier runs that are in the hub and have not come to the user's branch.
 
+use std::collections::BTreeSet;
+
 use autonoe_core::fault::Fault;
 
 use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
 use crate::hub_layout::{RunTip, WORKSPACE};
-use crate::landed_commits::Removed;
 use crate::landing::{Landing, LandingConsent, LandingTarget};
+use crate::landings::Removed;
 use crate::project_revision::ProjectRevision;
+use crate::settled::Settled;
 
 /// The commits after `$2`, or all, up to `$3`, and the changes in them; in the repository `$1`.
 const SHOW: &str = r#"export GIT_DIR="$1" GIT_PAGER=cat
@@ -32,6 +35,8 @@ pub struct Unlanded {
     /// The branch in the hub, such as `autonoe/7`, or in the user's repository.
     pub branch: String,
     pub commit: String,
+    /// Further branches in the user's repository with commits that have not landed.
+    pub others: Vec<String>,
     /// Whether some of them had landed, and the user has removed them from the branch since.
     pub had_landed: bool,
     from: ProjectRevision,
@@ -62,14 +67,15 @@ impl Hub {
         let Some(last) = self.layout.runs().next() else {
             return Ok(None);
         };
-        let waiting = match self.is_landed(&last.commit, &from).await? {
-            false => Some(last),
-            // It may have worked at the same time as another one, which could not land then.
-            true => self.left_apart(&from).await?,
-        };
-        let Some(RunTip { branch, commit }) = waiting else { return Ok(None) };
+        let is_landed = self.is_landed(&last.commit, &from).await?;
+        // It may have worked at the same time as another one, which could not land then.
+        let mut apart = self.left_apart(&from).await?;
+        apart.retain(|tip| is_landed || !is_of_run(&tip.branch, &last.branch) || tip.commit != last.commit);
+        let mut waiting = (!is_landed).then_some(last).into_iter().chain(apart);
+        let Some(RunTip { branch, commit }) = waiting.next() else { return Ok(None) };
+        let others = waiting.map(|tip| tip.branch).collect();
         let had_landed = self.removed(&commit, &from).await? != Removed::Nothing;
-        Ok(Some(Unlanded { branch, commit, had_landed, from }))
+        Ok(Some(Unlanded { branch, commit, others, had_landed, from }))
     }
 
     async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
@@ -88,8 +94,8 @@ impl Hub {
         is_landed
     }
 
-    /// The branch of the last run that has one in the user's repository which is not merged.
-    async fn left_apart(&self, from: &ProjectRevision) -> Result<Option<RunTip>, Fault> {
+    /// The branches of runs in the user's repository that are not merged, those of the last run first.
+    async fn left_apart(&self, from: &ProjectRevision) -> Result<Vec<RunTip>, Fault> {
         let readable = [from.top.clone(), self.layout.base_objects()].into_iter();
         let room = self.room(readable.chain(self.repository().directories), [])?;
         let listed = room.run(UNMERGED, [&from.top, &self.layout.base_objects()]).await;
@@ -99,7 +105,9 @@ impl Hub {
         let is_of = |tip: &&RunTip, run: &RunTip| {
             is_of_run(&tip.branch, &run.branch) && !discarded.contains(&tip.commit)
         };
-        Ok(self.layout.runs().find_map(|run| apart.iter().find(|tip| is_of(tip, &run)).cloned()))
+        let of_run =
+            |run: RunTip| apart.iter().filter(move |tip| is_of(tip, &run)).cloned().collect::<Vec<_>>();
+        Ok(self.layout.runs().flat_map(of_run).collect())
     }
 
     /// How far checks have followed them. `verified` are the commits on which something was verified.
@@ -111,15 +119,25 @@ impl Hub {
         self.checked_part(&unlanded.commit, unlanded.from.commit.as_deref(), verified).await
     }
 
-    /// Lands them.
+    /// Lands them. `settled` is what has been settled until now.
     pub async fn land_unlanded(
         &self,
         unlanded: &Unlanded,
         consent: LandingConsent,
+        settled: &Settled,
     ) -> Result<Landing, Fault> {
         let Unlanded { branch, commit, from, .. } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
-        self.land(&workspace, commit, from, &LandingTarget::CheckedOut, consent).await
+        let landing = self.land(&workspace, commit, from, &LandingTarget::CheckedOut, consent).await?;
+        if let Landing::Landed { .. } = landing {
+            self.note_landing(commit, settled)?;
+        }
+        Ok(landing)
+    }
+
+    /// Those of the passed deliverables that passed with commits which the user's branch does not have.
+    pub async fn lost_with(&self, unlanded: &Unlanded, settled: &Settled) -> Result<BTreeSet<String>, Fault> {
+        self.lost(settled, &unlanded.from).await
     }
 
     /// The commits and their changes, as git prints them.

@@ -12,8 +12,8 @@ use autonoe_files::{SETTINGS_LIMIT, UntrustedDir, Visibility, read_text};
 use autonoe_git::write_ref;
 
 use crate::hub::UNUSABLE;
-use crate::landed_commits::Removed;
 use crate::landing_error::LandingRefusal;
+use crate::landings::Removed;
 use crate::merge_queue::MergeQueue;
 use crate::site_event::SiteEvent;
 use crate::workspace::Workspace;

@@ -1,15 +1,16 @@
 //! How the user has git write files: line endings, modes and links. Git itself says it, with the settings of the repository and those of the
 //! user and the machine, also where they are included under a condition.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::Fault;
+use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_git::GitRoom;
 use autonoe_sandbox::Repository;
 
-use crate::git_settings::settings_files;
+use crate::git_settings::{attribute_files, settings_files};
 use crate::hub::UsersMachine;
 
 /// Prints the settings for the working tree `$1`. The other arguments are variables of the user's.
@@ -30,9 +31,11 @@ pub(crate) fn files_to_read(repository: &Repository, users: &UsersMachine) -> Ve
     files.into_iter().map(|file| file.path).filter(|path| path.is_absolute() && !is_own(path)).collect()
 }
 
-/// Adds the settings for the working tree `top` to those of our repository `git`.
+/// Adds the settings for the working tree `top` to those of our repository `git`, and the attributes that are not in the tree. Of these, line
+/// endings have an effect; filters and drivers have none, since our repository knows none.
 pub(crate) async fn copy_settings(
     room: &GitRoom,
+    repository: &Repository,
     users: &UsersMachine,
     top: &Path,
     git: &Path,
@@ -49,6 +52,22 @@ pub(crate) async fn copy_settings(
         text.push_str(&format!("{} = \"{value}\"\n", key.trim_start_matches("core.")));
         text
     });
-    let written = File::options().append(true).open(git.join("config"));
-    Ok(written.and_then(|mut config| config.write_all(settings.as_bytes())))
+    let (own, others): (Vec<_>, Vec<_>) = attribute_files(repository, users)
+        .into_iter()
+        .partition(|file| repository.directories.iter().any(|directory| file.starts_with(directory)));
+    let others_file = git.join("users-attributes");
+    let settings = format!("{settings}attributesFile = \"{}\"\n", others_file.display());
+    let written = || {
+        fs::create_dir_all(git.join("info"))?;
+        fs::write(git.join("info/attributes"), joined(&own))?;
+        fs::write(&others_file, joined(&others))?;
+        File::options().append(true).open(git.join("config"))?.write_all(settings.as_bytes())
+    };
+    Ok(written())
+}
+
+/// The texts of files, one after another. Of several lines about a path, the last one counts.
+fn joined(files: &[PathBuf]) -> String {
+    let texts = files.iter().rev().filter_map(|file| read_text(file, SETTINGS_LIMIT).ok().flatten());
+    texts.map(|text| text + "\n").collect()
 }

@@ -1,14 +1,16 @@
 //! `autonoe land` and `autonoe diff`
 
+use std::collections::BTreeSet;
+
 use autonoe_core::clock::Clock as _;
-use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ChangeError;
 use autonoe_report::{escape_controls, one_line};
 use autonoe_store::{LockHolder, Project, ProjectUse, StatusStore};
-use autonoe_workspace::{Discarded, HubLayout, Landing, LandingConsent, Unlanded};
+use autonoe_workspace::{HubLayout, Landing, LandingConsent, Settled, Unlanded};
 use clap::Args;
 use jiff::tz::TimeZone;
 
@@ -68,7 +70,13 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
     let _locked = lock_project(&project, &holder, ProjectUse::Deliverables)?;
     runtime()?.block_on(async {
         let hub = open_hub(&project, environment).await?;
-        let finished = hub.finish_interrupted_landing().await?;
+        let status = StatusStore::read(&project)?;
+        let settled = status.as_ref().map(Settled::of).unwrap_or_default();
+        // It may have begun with more than the user wants.
+        let finished = match args.discard || args.checked {
+            true => hub.take_back_interrupted_landing().await.map(|()| None)?,
+            false => hub.finish_interrupted_landing(&settled).await?,
+        };
         if let Some((commit, landing)) = &finished {
             let mut lines = describe(commit, landing);
             lines.push("A landing that was interrupted is finished now.".to_owned());
@@ -82,15 +90,10 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         };
         let part = hub.checked_unlanded(&unlanded, &verified_commits_of(&project)?).await?;
         if args.discard {
-            let discarded = hub.discard(&unlanded).await?;
-            let undone = reset_discarded(&project, &discarded)?;
-            present::print_lines(&describe_discarded(
-                part.unlanded,
-                &unlanded,
-                &discarded,
-                &undone,
-                &project,
-            ));
+            let lost = hub.lost_with(&unlanded, &settled).await?;
+            let kept = hub.discard(&unlanded).await?;
+            reset(&project, &lost)?;
+            present::print_lines(&describe_discarded(part.unlanded, &unlanded, &kept, &lost, &project));
             return Ok(exit::DONE);
         }
         let to_land = if args.checked { unlanded.only_checked(&part) } else { Some(unlanded) };
@@ -100,7 +103,7 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         };
         let consent =
             LandingConsent { self_acting: args.accept_self_acting, protected: args.accept_protected };
-        let landing = hub.land_unlanded(&unlanded, consent).await?;
+        let landing = hub.land_unlanded(&unlanded, consent, &settled).await?;
         let mut lines = describe(&unlanded.commit, &landing);
         lines.extend(present::unseen(&part).filter(|_| !args.checked));
         lines.extend(unlanded.had_landed.then(|| HAD_LANDED.to_owned()));
@@ -125,16 +128,10 @@ fn describe(commit: &str, landing: &Landing) -> Vec<String> {
     }
 }
 
-/// Makes what had passed with discarded commits pending again. Returns the ids.
-fn reset_discarded(project: &Project, discarded: &Discarded) -> Result<Vec<String>, Fault> {
-    let Some(status) = StatusStore::read(project)? else { return Ok(Vec::new()) };
-    let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
-    let is_discarded = |item: &&Deliverable| {
-        item.finding.as_ref().is_some_and(|finding| discarded.has(finding.commit.as_deref(), finding.at))
-    };
-    let ids: Vec<String> = passed.filter(is_discarded).map(|item| item.id.clone()).collect();
+/// Makes deliverables pending again.
+fn reset(project: &Project, ids: &BTreeSet<String>) -> Result<(), Fault> {
     if ids.is_empty() {
-        return Ok(ids);
+        return Ok(());
     }
     let today = SystemClock.now().to_zoned(TimeZone::UTC).date();
     let edited = StatusStore::edit(project, today, |status| {
@@ -145,27 +142,27 @@ fn reset_discarded(project: &Project, discarded: &Discarded) -> Result<Vec<Strin
         ChangeError::Refused(refusal) => {
             Fault::permanent(FaultLayer::Config, "not_reset", format!("{refusal}."))
         }
-    })?;
-    Ok(ids)
+    })
 }
 
 fn describe_discarded(
     count: usize,
     unlanded: &Unlanded,
-    discarded: &Discarded,
-    undone: &[String],
+    kept: &str,
+    lost: &BTreeSet<String>,
     project: &Project,
 ) -> String {
     let hub = HubLayout::in_state(project.state_dir()).git_dir();
-    let undone = match undone {
-        [] => String::new(),
-        ids => format!("Pending again: {}.\n", one_line(&ids.join(", "))),
+    let ids: Vec<&str> = lost.iter().map(String::as_str).collect();
+    let lost = match ids.is_empty() {
+        true => String::new(),
+        false => format!("Pending again: {}.\n", one_line(&ids.join(", "))),
     };
     format!(
-        "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{undone}To have them back: git fetch {} {}\n",
+        "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{lost}To have them back: git fetch {} {}\n",
         unlanded.branch,
         hub.display(),
-        discarded.kept,
+        kept,
     )
 }
 

@@ -31,7 +31,7 @@ use crate::engine::{DeliverableCost, average, cost_by_deliverable, is_old_plan, 
 use crate::environment::Environment;
 use crate::present::{self, CostEstimate, local_time, short, status_tag};
 use crate::project_args::ReportArgs;
-use crate::unseen_commits::{UnseenCommits, unseen_head, verified_on_older};
+use crate::unseen_commits::{UnseenCommits, left_by_kill, unseen_head, verified_on_older};
 use crate::watch::{self, WatchedState};
 
 /// Show deliverables, cost and the last outcome
@@ -73,6 +73,8 @@ struct StatusFacts {
     unseen_head: Option<String>,
     /// The user's last commit, if something was verified on it, and what was verified on earlier ones.
     older: Option<(String, Vec<String>)>,
+    /// What a killed process has left, a sentence each.
+    left: Vec<&'static str>,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -130,6 +132,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));
     let unseen_head = quiet.and_then(|status| unseen_head(project, status));
     let older = quiet.and_then(|status| verified_on_older(project, status));
+    let left = quiet.map(|_| left_by_kill(project)).unwrap_or_default();
     Ok(StatusFacts {
         status,
         disowned,
@@ -150,6 +153,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         unseen,
         unseen_head,
         older,
+        left,
     })
 }
 
@@ -208,6 +212,9 @@ fn as_text(facts: &StatusFacts) -> String {
                     short(head)
                 )),
                 (None, None) => {}
+            }
+            for sentence in &facts.left {
+                text.push_str(&format!("{sentence}\n"));
             }
             if let Some((head, ids)) = &facts.older {
                 text.push_str(&format!(
@@ -401,7 +408,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "spec_changed": facts.is_old_plan,
         "verified_elsewhere": facts.disowned,
         "unseen_commits": facts.unseen,
-        "unseen_head": facts.unseen_head,
+        "unseen_head": facts.unseen_head, "left_by_kill": facts.left,
         "verified_on_older_commit": facts.older.as_ref().map(|(_, ids)| ids),
         "failing_checks": facts.book.failing,
         "changed_checks": facts.book.changed, "outdated": facts.outdated,

@@ -1,10 +1,16 @@
 //! Prepares status.json before the first session: restores it if it was deleted, or backs it up when the user starts over.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use autonoe_core::check::Assurance;
+use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::event::RunEvent;
-use autonoe_core::fault::Fault;
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::journal::Journal as _;
+use autonoe_core::plan::StatusReader as _;
+use autonoe_core::status::{ChangeError, ProjectStatus};
+use autonoe_report::one_line;
 use autonoe_store::{CheckRegistry, Project, SqliteJournal, StatusStore};
 use jiff::Timestamp;
 
@@ -62,6 +68,32 @@ impl StatusSetup<'_> {
             false => "Starting over: there were no deliverables to back up.".to_owned(),
         })
     }
+}
+
+/// Makes claimed deliverables pending again that passed with commits which are lost; what was verified is looked at again by checks. Returns a
+/// sentence for the user, `None` if there are none.
+pub async fn reset_lost(status: &StatusStore, lost: &BTreeSet<String>) -> Result<Option<String>, Fault> {
+    let known = if lost.is_empty() { None } else { status.load().await? };
+    let items = known.iter().flat_map(|status| status.active()).filter(|item| lost.contains(&item.id));
+    let claimed = items.filter(|item| item.assurance() == Some(Assurance::Claimed));
+    let ids: Vec<String> = claimed.map(|item| item.id.clone()).collect();
+    if ids.is_empty() {
+        return Ok(None);
+    }
+    let reset = |status: &mut ProjectStatus, _| {
+        let changes = ids.iter().map(|id| status.set_status(id, DeliverableStatus::Pending));
+        Ok(((), changes.collect::<Result<Vec<_>, _>>()?))
+    };
+    status.change(Box::new(reset)).await.map_err(|error| match error {
+        ChangeError::Fault(fault) => fault,
+        ChangeError::Refused(refusal) => {
+            Fault::permanent(FaultLayer::Config, "not_reset", format!("{refusal}."))
+        }
+    })?;
+    Ok(Some(format!(
+        "These had passed with commits that your branch does not have, and are pending again: {}.",
+        one_line(&ids.join(", "))
+    )))
 }
 
 /// Puts aside the deliverables that another project left at this path. Returns a sentence for the user, `None` if there is a

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::support::{CliTestProject, always, assert_script_followed, model, signal, until};
+use super::support::{CliTestProject, always, assert_script_followed, coding, model, signal, until};
 
 /// Standard output of a command that ends with `code`.
 fn command(project: &CliTestProject, args: &[&str], code: i32) -> String {
@@ -87,6 +87,8 @@ fn status_says_so_after_everything_has_landed() {
 #[test]
 fn after_a_kill_only_what_was_checked_is_there_to_land() {
     let project = stopped_run(&[], Signal::KILL);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("A run that was killed left commits in its workspace"), "{status}");
     let landed = command(&project, &["land"], 0);
     assert!(landed.contains("[LANDED]") && !landed.contains("No check"), "{landed}");
     assert_eq!(project.read("a.txt"), "built\n");
@@ -175,4 +177,46 @@ fn what_had_landed_and_was_reset_is_called_so() {
     let again = command(&project, &["land"], 0);
     assert!(again.contains("had landed before, and your branch was reset since"), "{again}");
     assert_eq!(project.git(&["rev-parse", "main"]), landed);
+}
+
+/// What agents claim of a branch that conflicts is not done, and what landed before stays so when the rest is discarded.
+#[test]
+fn claims_whose_commits_are_not_on_the_branch_are_pending_again() {
+    let project =
+        CliTestProject::with_status(&[("A", "pending"), ("B", "pending"), ("C", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let build = |id: &str| {
+        let work = format!("echo {id} > {id}.txt; git add {id}.txt; git commit -qm {id}");
+        coding(id, "passed").replace(&format!("echo built >> work-{id}.txt"), &work)
+    };
+    let model = model(&["A", "B", "C"].map(build).concat());
+    project.command(&model, &["run", "-n", "1"]).output().expect("started");
+    assert_eq!(project.git(&["log", "-1", "--format=%s", "main"]), "A");
+    project.command(&model, &["run", "-n", "1", "--land", "never"]).output().expect("started");
+    let discarded = command(&project, &["land", "--discard"], 0);
+    assert!(discarded.contains("Pending again: B.\n"), "A has landed: {discarded}");
+
+    project.command(&model, &["run", "-n", "1", "--land", "never"]).output().expect("started");
+    project.commit(&[("B.txt", "the user's\n")]);
+    let run = project.run(&model, &["run", "-n", "1", "--land", "never"]);
+    let said = "These had passed with commits that your branch does not have, and are pending again: B.";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    assert!(run.stderr.contains("they conflict with yours in B.txt"), "{}", run.stderr);
+}
+
+#[test]
+fn a_killed_landing_is_known_and_not_finished_for_who_discards() {
+    let project = stopped_run(&["--land", "never"], Signal::INT);
+    let head = project.git(&["rev-parse", "main"]);
+    let tip = project.git(&["rev-parse", "autonoe/1"]);
+    project.write("a.txt", "2\n");
+    let record = format!(r#"{{"branch":"main","commit":"{tip}","old":"{head}"}}"#);
+    let hub = project.journal().with_file_name("hub");
+    std::fs::write(hub.join("landing.json"), record).expect("written");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("A landing was interrupted"), "{status}");
+    command(&project, &["land", "--discard"], 0);
+    assert_eq!(project.git(&["rev-parse", "main"]), head);
+    assert!(!project.path("a.txt").exists(), "what it had written is taken back");
 }

@@ -1,6 +1,6 @@
 //! How far checks have followed the commits of a run, and landing only that.
 
-use autonoe_workspace::{CheckedPart, Landing, LandingConsent};
+use autonoe_workspace::{CheckedPart, Landing, LandingConsent, Settled};
 
 use crate::fixture::HubFixture;
 
@@ -57,7 +57,8 @@ async fn what_was_checked_lands_and_the_rest_stays() {
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
     let found = fixture.hub.checked_unlanded(&unlanded, std::slice::from_ref(&checked)).await.unwrap();
     let rest = unlanded.only_checked(&found).unwrap();
-    let landing = fixture.hub.land_unlanded(&rest, LandingConsent::default()).await.unwrap();
+    let landing =
+        fixture.hub.land_unlanded(&rest, LandingConsent::default(), &Settled::default()).await.unwrap();
     assert!(matches!(landing, Landing::Landed { .. }), "{landing:?}");
     assert_eq!((fixture.git(&["rev-parse", "main"]), fixture.read("a.txt")), (checked, "checked".into()));
     assert_eq!(fixture.hub.unlanded().await.unwrap().unwrap().commit, tip);

@@ -1,13 +1,16 @@
 //! A run goes on with what an earlier one has left, unless the user does not want it.
 
-use autonoe_core::status::Tally;
-use autonoe_workspace::{LandWhen, LandingConsent, LandingTarget, SiteOptions, Start, WorkspaceSite};
+use autonoe_workspace::{
+    LandWhen, LandingConsent, LandingTarget, Settled, SiteOptions, Start, WorkspaceSite,
+};
 
 use crate::fixture::HubFixture;
 
 async fn run(fixture: &HubFixture, number: i64) -> WorkspaceSite {
     let options = SiteOptions { when: LandWhen::Never, ..SiteOptions::default() };
-    WorkspaceSite::prepare(fixture.hub.clone(), number, Start::New, options, Tally::default()).await.unwrap()
+    WorkspaceSite::prepare(fixture.hub.clone(), number, Start::New, options, &Settled::default())
+        .await
+        .unwrap()
 }
 
 /// The subjects of the commits in the workspace that are not the user's.
@@ -21,7 +24,7 @@ async fn commits_that_have_not_landed_are_continued() {
     let fixture = HubFixture::new().await;
     let mut site = run(&fixture, 1).await;
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "work");
 }
 
@@ -30,14 +33,14 @@ async fn they_are_merged_with_what_the_user_has_committed_since() {
     let fixture = HubFixture::new().await;
     let mut site = run(&fixture, 1).await;
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     fixture.commit(&[("mine.txt", "the user's\n")]);
     let mut site = run(&fixture, 2).await;
     assert_eq!(ahead(&fixture, &site), "Merge commits that had not landed\nwork");
     assert!(site.workspace.tree().join("mine.txt").exists());
     let from = fixture.hub.update().await.unwrap();
     let commit = fixture.git_in(&site.workspace.tree(), &["rev-parse", "HEAD"]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     let (target, consent) = (LandingTarget::CheckedOut, LandingConsent::default());
     fixture.hub.land(&site.workspace, &commit, &from, &target, consent).await.unwrap();
     assert_eq!(fixture.git(&["rev-parse", "main"]), commit);
@@ -48,7 +51,7 @@ async fn a_conflict_with_the_users_commits_is_said() {
     let fixture = HubFixture::new().await;
     let mut site = run(&fixture, 1).await;
     fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     fixture.commit(&[("a.txt", "the user's\n")]);
     let site = run(&fixture, 2).await;
     let warning = site.warning.as_deref().unwrap_or_default();
@@ -67,7 +70,7 @@ async fn what_is_left_behind_is_on_a_branch_and_known_later() {
     fixture.commit(&[("a.txt", "the user's\n")]);
     let mut site = run(&fixture, 2).await;
     assert_eq!(fixture.git(&["rev-parse", "autonoe/1"]), commit);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
     assert_eq!((unlanded.branch.as_str(), unlanded.commit.as_str()), ("autonoe/1", commit.as_str()));
     fixture.hub.discard(&unlanded).await.unwrap();
@@ -84,7 +87,7 @@ async fn unfinished_work_of_a_worker_is_known_after_the_rest_has_landed() {
     let tree = fixture.home().join("state/hub/workspaces/worker-1/tree");
     fixture.git_in(&tree, &["commit", "-q", "--allow-empty", "-m", "begun"]);
     workers[0].run_ended().await.unwrap();
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
     assert_eq!(unlanded.commit, fixture.git_in(&tree, &["rev-parse", "HEAD"]));
     fixture.hub.discard(&unlanded).await.unwrap();
@@ -114,9 +117,9 @@ async fn work_beyond_what_was_reset_is_left_on_its_branch() {
     let fixture = HubFixture::new().await;
     let mut site = run(&fixture, 1).await;
     fixture.work(&site.workspace, &[("landed.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
-    fixture.hub.land_unlanded(&unlanded, LandingConsent::default()).await.unwrap();
+    fixture.hub.land_unlanded(&unlanded, LandingConsent::default(), &Settled::default()).await.unwrap();
     let commit = fixture.work(&site.workspace, &[("more.txt", "agent\n")]);
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let site = run(&fixture, 2).await;
@@ -143,10 +146,10 @@ async fn commits_that_had_landed_and_were_removed_are_known() {
     let fixture = HubFixture::new().await;
     let mut site = run(&fixture, 1).await;
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
     assert!(!unlanded.had_landed);
-    fixture.hub.land_unlanded(&unlanded, LandingConsent::default()).await.unwrap();
+    fixture.hub.land_unlanded(&unlanded, LandingConsent::default(), &Settled::default()).await.unwrap();
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
     fixture.git(&["branch", "-q", "-D", "autonoe/1"]);
     assert!(fixture.hub.unlanded().await.unwrap().unwrap().had_landed);
@@ -160,12 +163,12 @@ async fn rewritten_history_and_another_branch_are_not_merged() {
     let mut site = run(&fixture, 1).await;
     fixture.git_in(&site.workspace.tree(), &["commit", "-q", "--amend", "-m", "rewritten"]);
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     let mut site = run(&fixture, 2).await;
     assert_eq!(ahead(&fixture, &site), "");
 
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     fixture.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     let site = run(&fixture, 3).await;
     assert_eq!(ahead(&fixture, &site), "", "the branch is older than the work");
@@ -182,7 +185,7 @@ async fn commits_that_the_user_has_reset_do_not_come_back_with_the_work() {
     site.workers(&names).await.unwrap()[0].begin("A").await.unwrap();
     let tree = fixture.home().join("state/hub/workspaces/worker-1/tree");
     fixture.git_in(&tree, &["commit", "-q", "--allow-empty", "-m", "begun"]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let site = run(&fixture, 2).await;
     assert_eq!(ahead(&fixture, &site), "");
@@ -194,10 +197,10 @@ async fn uncommitted_changes_are_named_if_there_is_earlier_work() {
     let fixture = HubFixture::new().await;
     let mut site = run(&fixture, 1).await;
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(Tally::default()).await.unwrap();
+    site.run_ended(&Settled::default()).await.unwrap();
     fixture.write("a.txt", "being edited\n");
     let options = SiteOptions { when: LandWhen::Never, includes_uncommitted: true, ..SiteOptions::default() };
-    let site = WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, Tally::default()).await;
+    let site = WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, &Settled::default()).await;
     assert_eq!(site.unwrap().left_out().collect::<Vec<_>>(), ["a.txt"]);
 }
 
@@ -236,4 +239,45 @@ async fn what_workers_have_finished_and_begun_is_continued() {
     let site = run(&fixture, 3).await;
     assert_eq!(ahead(&fixture, &site), "");
     assert_eq!(site.workers(&names).await.unwrap()[0].held(), None);
+}
+
+#[tokio::test]
+async fn deliverables_whose_commits_are_not_on_the_branch_are_lost() {
+    let settled = |ids: &[&str]| Settled {
+        passed: ids.iter().map(|id| (*id).to_owned()).collect(),
+        ..Settled::default()
+    };
+    let names = |site: &WorkspaceSite| site.lost.iter().cloned().collect::<Vec<_>>().join(" ");
+    let fixture = HubFixture::new().await;
+    let prepare = async |number, ids: &[&str]| {
+        let options = SiteOptions::default();
+        let now = settled(ids);
+        WorkspaceSite::prepare(fixture.hub.clone(), number, Start::New, options, &now).await.unwrap()
+    };
+    let mut site = prepare(1, &["before"]).await;
+    fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
+    site.session_ended(1, &settled(&["before", "A"])).await.unwrap();
+    // This one has not landed.
+    fixture.work(&site.workspace, &[("b.txt", "agent\n")]);
+    fixture.commit(&[("b.txt", "the user's\n")]);
+    assert_eq!(names(&prepare(2, &["before", "A", "B"]).await), "B", "it conflicts");
+
+    fixture.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    let site = prepare(3, &["before", "A"]).await;
+    assert_eq!(names(&site), "A", "the user has removed it");
+
+    let fixture = HubFixture::new().await;
+    let prepare = async |number, ids: &[&str]| {
+        let options = SiteOptions::default();
+        let now = settled(ids);
+        WorkspaceSite::prepare(fixture.hub.clone(), number, Start::New, options, &now).await.unwrap()
+    };
+    let mut site = prepare(1, &[]).await;
+    fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
+    site.session_ended(1, &settled(&["A"])).await.unwrap();
+    fixture.git(&["commit", "-q", "--amend", "-m", "in other words"]);
+    assert_eq!(names(&prepare(2, &["A"]).await), "", "the same files");
+    fixture.commit(&[("mine.txt", "")]);
+    fixture.git(&["rebase", "-q", "--force-rebase", "HEAD~2"]);
+    assert_eq!(names(&prepare(3, &["A"]).await), "", "the same change");
 }

@@ -4,8 +4,9 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use autonoe_core::status::Tally;
-use autonoe_workspace::{Landing, ProjectRevision, SiteEvent, SiteOptions, Start, Workspace, WorkspaceSite};
+use autonoe_workspace::{
+    Landing, ProjectRevision, Settled, SiteEvent, SiteOptions, Start, Workspace, WorkspaceSite,
+};
 
 use crate::fixture::HubFixture;
 
@@ -49,7 +50,7 @@ async fn killed() -> (HubFixture, String) {
 
 async fn start(fixture: &HubFixture) -> WorkspaceSite {
     let options = SiteOptions::default();
-    WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, Tally::default()).await.unwrap()
+    WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, &Settled::default()).await.unwrap()
 }
 
 #[tokio::test]
@@ -221,6 +222,46 @@ async fn links_and_directories_that_the_user_has_put_there_since_stay() {
     assert!(!fixture.home().join("state/hub/landing.json").exists());
 }
 
+/// What the user has put where the landing had removed a directory, or where one is, is in no commit.
+#[tokio::test]
+async fn files_that_the_user_has_put_in_place_of_directories_stay() {
+    for (place, is_link) in [("old", false), ("old", true), ("kept", false), ("kept", true)] {
+        let fixture = HubFixture::new().await;
+        fixture.commit(&[("old/a.txt", "x"), ("old/b.txt", "x"), ("kept/c.txt", "x"), ("z.txt", "x")]);
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.git_in(&workspace.tree(), &["rm", "-q", "-r", "old"]);
+        let new = fixture.work(&workspace, &[("kept/c.txt", "new"), ("z.txt", "new")]);
+        fixture.hub.fetch(&workspace).await.unwrap();
+        let old = revision.commit.unwrap();
+        let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
+        fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+        fs::remove_dir_all(fixture.path("old")).unwrap();
+        fixture.write("kept/c.txt", "new");
+        let _ = fs::remove_dir_all(fixture.path(place));
+        match is_link {
+            true => std::os::unix::fs::symlink("nowhere", fixture.path(place)).unwrap(),
+            false => fixture.write(place, "the user's"),
+        }
+        let landed = fixture.hub.finish_interrupted_landing(&Settled::default()).await;
+        assert!(!fixture.path(place).is_dir(), "{place}: {landed:?}");
+        match is_link {
+            true => assert!(fixture.path(place).is_symlink(), "{place}"),
+            false => assert_eq!(fixture.read(place), "the user's"),
+        }
+        assert!(place == "old" || fixture.git(&["rev-parse", "main"]) == old, "it is in the way");
+        assert!(!fixture.home().join("state/hub/landing.json").exists());
+    }
+}
+
+#[tokio::test]
+async fn it_can_be_taken_back_instead() {
+    let (fixture, new) = killed().await;
+    fixture.hub.take_back_interrupted_landing().await.unwrap();
+    assert_ne!(fixture.git(&["rev-parse", "main"]), new);
+    assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+    assert!(!fixture.home().join("state/hub/landing.json").exists());
+}
+
 #[tokio::test]
 async fn it_is_finished_with_the_users_line_endings() {
     let fixture = HubFixture::new().await;
@@ -247,9 +288,14 @@ async fn it_stays_on_record_until_it_can_be_taken_back() {
     // A git of the user's is at work.
     let lock = fs::File::open(fixture.path(".git/index.lock")).unwrap();
     let mut git = Command::new("sleep").arg("60").stdin(lock).spawn().unwrap();
-    let prepared =
-        WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, SiteOptions::default(), Tally::default())
-            .await;
+    let prepared = WorkspaceSite::prepare(
+        fixture.hub.clone(),
+        2,
+        Start::New,
+        SiteOptions::default(),
+        &Settled::default(),
+    )
+    .await;
     let message = prepared.unwrap_err().message;
     assert!(message.contains("cannot be restored"), "{message}");
     assert!(fixture.home().join("state/hub/landing.json").exists());

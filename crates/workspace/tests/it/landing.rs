@@ -8,11 +8,10 @@ use std::process::Command;
 use std::sync::Arc;
 
 use autonoe_core::event::HookFile;
-use autonoe_core::status::Tally;
 use autonoe_test_kit::TestDirectory;
 use autonoe_workspace::{
-    LandWhen, Landing, LandingConsent, LandingRefusal, LandingTarget, ListProtected, SiteEvent, SiteOptions,
-    Start, Workspace, WorkspaceSite,
+    LandWhen, Landing, LandingConsent, LandingRefusal, LandingTarget, ListProtected, Settled, SiteEvent,
+    SiteOptions, Start, Workspace, WorkspaceSite,
 };
 
 use crate::fixture::HubFixture;
@@ -531,12 +530,15 @@ async fn of_two_agents_at_once_one_lands_and_the_other_waits_on_its_branch() {
         let options =
             SiteOptions { when: LandWhen::End, slot: Some(slot.to_owned()), ..SiteOptions::default() };
         let hub = fixture.hub.clone();
-        let site = WorkspaceSite::prepare(hub, run, Start::New, options, Tally::default()).await.unwrap();
+        let site = WorkspaceSite::prepare(hub, run, Start::New, options, &Settled::default()).await.unwrap();
         fixture.work(&site.workspace, &[(slot, "x")]);
         sites.push(site);
     }
     let [first, second] = sites.as_mut_slice() else { unreachable!() };
-    let (first, second) = tokio::join!(first.run_ended(Tally::default()), second.run_ended(Tally::default()));
+    let (first, second) = {
+        let settled = Settled::default();
+        tokio::join!(first.run_ended(&settled), second.run_ended(&settled))
+    };
     let events: Vec<_> = first.unwrap().into_iter().chain(second.unwrap()).collect();
     let landed = events.iter().filter(|event| matches!(event, SiteEvent::Landed { .. })).count();
     let apart = events.iter().find_map(|event| match event {
@@ -643,13 +645,21 @@ async fn files_are_written_as_the_settings_of_git_say() {
         ("", "[core]\n\tautocrlf = True\n", crlf),
         ("", "[core]\n\tautocrlf = 1\n", crlf),
         ("", "[core]\n\tautocrlf =\n", lf),
+        ("[core]\n\tattributesFile = ~/attributes\n", "", crlf),
+        ("", "attributes", crlf),
     ] {
         let mut fixture = HubFixture::new().await;
         fs::write(fixture.home().join("windows"), "[core]\n\tautocrlf = true\n").unwrap();
         fs::write(fixture.home().join(".gitconfig"), user).unwrap();
-        let config = fixture.read(".git/config") + own;
-        fixture.write(".git/config", &config);
+        fs::write(fixture.home().join("attributes"), "*.txt text eol=crlf\n").unwrap();
+        match own {
+            "attributes" => fixture.write(".git/info/attributes", "*.txt text eol=crlf\n"),
+            _ => fixture.write(".git/config", &(fixture.read(".git/config") + own)),
+        }
         fixture.hub.users.home = Some(fixture.home());
+        // As git has written it with these settings.
+        fixture.write("a.txt", &written.replace("new", "one"));
+        fixture.git(&["-c", &format!("core.autocrlf={}", written == crlf), "add", "a.txt"]);
         let (workspace, revision) = fixture.workspace().await;
         fixture.work(&workspace, &[("a.txt", "new\n"), ("new.txt", "new\n")]);
         assert_eq!(fixture.land(&workspace, &revision).await, landed("main"), "{user}{own}");

@@ -5,9 +5,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use autonoe_core::status::Tally;
 use autonoe_test_kit::TestDirectory;
-use autonoe_workspace::{Preparation, SiteOptions, Start, WorkspaceSite};
+use autonoe_workspace::{Preparation, Settled, SiteOptions, Start, WorkspaceSite};
 
 use crate::fixture::{HubFixture, files, write};
 
@@ -134,7 +133,7 @@ async fn included_files_are_kept_out_of_commits_also_when_they_are_not_included_
     for (run, included) in [(1, "secret"), (2, "secret"), (3, "other")] {
         fixture.write(".worktreeinclude", included);
         let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
-        let site = WorkspaceSite::prepare(hub, run, Start::New, options, Tally::default()).await.unwrap();
+        let site = WorkspaceSite::prepare(hub, run, Start::New, options, &Settled::default()).await.unwrap();
         let tree = site.workspace.tree();
         assert_eq!(fs::read_to_string(tree.join("secret")).unwrap(), "x", "run {run}");
         assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "", "run {run}");

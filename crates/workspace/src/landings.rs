@@ -1,0 +1,144 @@
+//! What has landed, and with which deliverables: so it is known what the user's branch has, and what was removed from it since.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+
+use autonoe_core::fault::Fault;
+use autonoe_files::{DOCUMENT_LIMIT, read_text};
+use serde::{Deserialize, Serialize};
+
+use crate::hub::Hub;
+use crate::project_revision::ProjectRevision;
+use crate::settled::Settled;
+
+/// The file of the hub that lists them, a line each, the last one last.
+const FILE: &str = "landings.jsonl";
+
+/// How many are kept when there are twice as many.
+const REMEMBERED: usize = 500;
+
+/// Lists the commits that `$2` has and `$3` does not, without those whose changes `$3` has in other commits; in the repository `$1`. Prints
+/// nothing if the files are the same.
+const BEYOND: &str = r#"export GIT_DIR="$1"
+files() { git rev-parse --verify --quiet "$1^{tree}"; }
+[ "$(files "$2")" != "$(files "$3")" ] || exit 0
+git cherry "$3" "$2" 2> /dev/null | sed -n 's/^+ //p'"#;
+
+/// Prints the first of the commits behind `$2` that `$2` has, or whose files or changes it has; in the repository `$1`.
+const FIRST_IN: &str = r#"export GIT_DIR="$1"; head=$2; shift 2
+files() { git rev-parse --verify --quiet "$1^{tree}"; }
+now=$(files "$head")
+has() {
+    git merge-base --is-ancestor "$1" "$head" 2> /dev/null || [ "$(files "$1")" = "$now" ] && return
+    gone=$(git cherry "$head" "$1" 2> /dev/null) && ! echo "$gone" | grep -q '^+'
+}
+for commit; do
+    if has "$commit"; then echo "$commit"; exit; fi
+done"#;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct LandingNote {
+    commit: String,
+    /// What had been settled when it landed.
+    settled: Settled,
+}
+
+/// What the user has removed from the branch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    Nothing,
+    Part,
+    All,
+}
+
+impl Hub {
+    fn landings(&self) -> Vec<LandingNote> {
+        let text = read_text(&self.layout.directory().join(FILE), DOCUMENT_LIMIT).ok().flatten();
+        // A killed process may have left half a line.
+        text.unwrap_or_default().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// What had been settled when something last landed; `None` if nothing ever did.
+    pub(crate) fn settled_at_landing(&self) -> Option<Settled> {
+        self.landings().pop().map(|landing| landing.settled)
+    }
+
+    /// Notes that the user's branch has a commit, and with it all that is settled.
+    pub(crate) fn note_landing(&self, commit: &str, settled: &Settled) -> Result<(), Fault> {
+        let note = LandingNote { commit: commit.to_owned(), settled: settled.clone() };
+        self.append_landing(&note).map_err(|error| self.unwritable(&error))
+    }
+
+    fn append_landing(&self, note: &LandingNote) -> io::Result<()> {
+        let path = self.layout.directory().join(FILE);
+        let line = serde_json::to_string(note)?;
+        let landings = self.landings();
+        if landings.len() < 2 * REMEMBERED {
+            // A line of its own, whatever a killed process has left before it.
+            return writeln!(OpenOptions::new().create(true).append(true).open(path)?, "\n{line}");
+        }
+        let mut file = tempfile::NamedTempFile::new_in(self.layout.directory())?;
+        for landing in &landings[landings.len() - REMEMBERED..] {
+            writeln!(file, "{}", serde_json::to_string(landing)?)?;
+        }
+        writeln!(file, "{line}")?;
+        file.persist(path).map(drop).map_err(|error| error.error)
+    }
+
+    /// How much of a commit, and of what it is built on, had landed and is no longer on the user's branch.
+    pub(crate) async fn removed(&self, commit: &str, from: &ProjectRevision) -> Result<Removed, Fault> {
+        let landed: HashSet<String> = self.landings().into_iter().map(|landing| landing.commit).collect();
+        let Some(head) = from.commit.as_deref().filter(|head| !landed.is_empty() && *head != commit) else {
+            return Ok(Removed::Nothing);
+        };
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
+        let beyond = room.run(BEYOND, [git.as_str(), commit, head]).await;
+        room.close().await;
+        let beyond = beyond?.stdout;
+        let is_landed = |commit: &str| landed.contains(commit);
+        Ok(match beyond.lines().any(is_landed) {
+            false => Removed::Nothing,
+            true if is_landed(commit) => Removed::All,
+            true => Removed::Part,
+        })
+    }
+
+    /// Whether the user's branch does not have what has landed last.
+    pub(crate) async fn is_last_landing_gone(&self, from: &ProjectRevision) -> Result<bool, Fault> {
+        match (self.landings().pop(), &from.commit) {
+            (Some(last), Some(head)) if last.commit != *head => {
+                Ok(self.first_in(head, &[&last.commit]).await?.is_none())
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Those of the passed deliverables that passed with commits which the user's branch does not have.
+    pub(crate) async fn lost(
+        &self,
+        settled: &Settled,
+        from: &ProjectRevision,
+    ) -> Result<BTreeSet<String>, Fault> {
+        let mut landings = self.landings();
+        landings.reverse();
+        let Some(head) = from.commit.as_deref().filter(|_| !landings.is_empty()) else {
+            return Ok(BTreeSet::new());
+        };
+        let commits: Vec<&str> = landings.iter().map(|landing| landing.commit.as_str()).collect();
+        let found = self.first_in(head, &commits).await?;
+        let kept = landings.into_iter().find(|landing| Some(&landing.commit) == found.as_ref());
+        let kept = kept.map(|landing| landing.settled.passed).unwrap_or_default();
+        Ok(&settled.passed - &kept)
+    }
+
+    /// The first of the commits that `head` has, or whose files or changes it has.
+    async fn first_in(&self, head: &str, commits: &[&str]) -> Result<Option<String>, Fault> {
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
+        let found = room.run(FIRST_IN, [git.as_str(), head].into_iter().chain(commits.iter().copied())).await;
+        room.close().await;
+        Ok(Some(found?.stdout.trim().to_owned()).filter(|commit| !commit.is_empty()))
+    }
+}

@@ -1,0 +1,34 @@
+//! Which deliverables have come how far.
+
+use std::collections::BTreeSet;
+
+use autonoe_core::check::Assurance;
+use autonoe_core::deliverable::DeliverableStatus;
+use autonoe_core::status::ProjectStatus;
+use serde::{Deserialize, Serialize};
+
+/// Ids of deliverables that have passed, and of those that were verified.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settled {
+    pub passed: BTreeSet<String>,
+    pub verified: BTreeSet<String>,
+}
+
+impl Settled {
+    pub fn of(status: &ProjectStatus) -> Self {
+        let passed = || status.active().filter(|item| item.status == DeliverableStatus::Passed);
+        let is_verified = |assurance: Option<Assurance>| assurance == Some(Assurance::Verified);
+        Self {
+            passed: passed().map(|item| item.id.clone()).collect(),
+            verified: passed()
+                .filter(|item| is_verified(item.assurance()))
+                .map(|item| item.id.clone())
+                .collect(),
+        }
+    }
+
+    /// What both have.
+    pub(crate) fn common(&self, other: &Self) -> Self {
+        Self { passed: &self.passed & &other.passed, verified: &self.verified & &other.verified }
+    }
+}
