@@ -150,6 +150,9 @@ pub struct Finding {
     /// The sandbox layer, if it does not enforce everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial_layer: Option<String>,
+    /// A clause about checks that have failed on the same files too; `None` if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flaky: Option<String>,
     /// `None` if a check covers every criterion, or the deliverable as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<UncheckedCriteria>,
@@ -212,6 +215,7 @@ impl Finding {
             at,
             checks_by: CheckAuthor::User,
             partial_layer: None,
+            flaky: None,
             unchecked: None,
         }
     }
@@ -225,7 +229,8 @@ impl Finding {
             CheckAuthor::Builder => " by the builder's checks",
         };
         let unchecked = self.unchecked.as_ref().map(|unchecked| format!(", {unchecked}")).unwrap_or_default();
-        format!("{layer}{author}{unchecked}")
+        let flaky = self.flaky.as_ref().map(|flaky| format!(", but flaky: {flaky}")).unwrap_or_default();
+        format!("{layer}{author}{unchecked}{flaky}")
     }
 }
 

@@ -44,6 +44,9 @@ pub struct CheckRegistry {
     /// The user's checks that failed when they last ran, by name, with the reason.
     #[serde(default)]
     pub failing: BTreeMap<String, String>,
+    /// How often each check passed and failed on the files that it last judged, by check key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub looks: BTreeMap<String, CheckLooks>,
     /// Files that test runners read by themselves, as they were committed when checks were first run; `None` before that.
     #[serde(default)]
     pub runner_files: Option<BTreeSet<String>>,
@@ -113,6 +116,15 @@ pub enum CheckChangeKind {
     Removed,
 }
 
+/// How often a check passed and failed on the same files.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckLooks {
+    /// A hash of all that it judged by.
+    pub files: String,
+    pub passed: u32,
+    pub failed: u32,
+}
+
 /// The first run of a check, before the work on its deliverable began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckBaseline {
@@ -180,6 +192,7 @@ impl Default for CheckRegistry {
             written: BTreeMap::new(),
             changed: BTreeMap::new(),
             failing: BTreeMap::new(),
+            looks: BTreeMap::new(),
             runner_files: None,
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),

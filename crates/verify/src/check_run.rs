@@ -84,6 +84,11 @@ impl CheckRun {
         self.verdict == CheckVerdict::Passed
     }
 
+    /// Whether the program of the command was there and ran.
+    pub(crate) fn was_started(&self) -> bool {
+        self.was_run() && self.exit != Some(NOT_FOUND)
+    }
+
     /// Whether the command ran at all: otherwise nothing is known.
     pub(crate) fn was_run(&self) -> bool {
         !matches!(self.verdict, CheckVerdict::NetworkNotAllowed | CheckVerdict::NotRun { .. })

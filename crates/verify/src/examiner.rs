@@ -36,6 +36,7 @@ use crate::evidence::{
     Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, disown_foreign_findings,
     disown_outdated_findings, truncated, unchecked, versions,
 };
+use crate::flaky::{count_looks, describe_flaky};
 use crate::left_changed::CheckoutBefore;
 use crate::linked_directories::{linked_directories, mentions};
 use crate::no_commit::NoCommit;
@@ -156,6 +157,7 @@ impl ProjectExaminer {
         deliverable: &Deliverable,
         results: &CheckResults,
         purpose: CheckPurpose,
+        registry: &CheckRegistry,
     ) -> Result<Finding, Fault> {
         let revision = &checkout.revision;
         let at = self.clock.now();
@@ -168,7 +170,7 @@ impl ProjectExaminer {
                 commit: revision.commit.clone(),
                 tree: revision.tree.clone(),
                 uncommitted: revision.uncommitted.clone(),
-                runner_files: new_runner_files(&CheckRegistry::load(&self.project)?, checkout),
+                runner_files: new_runner_files(registry, checkout),
                 environment: CheckEnvironment {
                     os: std::env::consts::OS.to_owned(),
                     architecture: std::env::consts::ARCH.to_owned(),
@@ -191,6 +193,7 @@ impl ProjectExaminer {
             at,
             checks_by: author(&results.evidence),
             partial_layer: partial_layer(self.checkouts.room_config.sandbox.layer()),
+            flaky: describe_flaky(registry, results).filter(|_| results.assurance == Assurance::Verified),
             unchecked: unchecked(deliverable.acceptance_criteria.len(), &results.evidence),
         })
     }
@@ -384,21 +387,27 @@ impl ProjectExaminer {
                 results.assurance = Assurance::Claimed;
                 results.not_counted.push(unseen.clone());
             }
-            record_failures(&mut registry, &results);
+            self.record_looks(&mut registry, &checkout, &mut results);
+            let flaky = describe_flaky(&registry, &results);
             let tree = Some(&checkout.revision.tree);
             let layer = self.checkouts.room_config.sandbox.layer();
             // What a partial layer has found is found again where everything is enforced.
             let is_as_good =
                 |found: &Finding| found.partial_layer.is_none() || partial_layer(layer).is_some();
             let is_known = |found: &Finding| {
-                found.assurance == results.assurance && found.tree.as_ref() == tree && is_as_good(found)
+                found.assurance == results.assurance
+                    && found.tree.as_ref() == tree
+                    && found.flaky == flaky
+                    && is_as_good(found)
             };
             let on_record = recorded.find(&deliverable.id).and_then(|item| item.finding.as_ref());
             let is_on_record = on_record == deliverable.finding.as_ref();
             if results.failures.is_empty() && is_on_record && on_record.is_some_and(is_known) {
                 continue;
             }
-            let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Confirmation).await?;
+            let finding = self
+                .conclude(&checkout, deliverable, &results, CheckPurpose::Confirmation, &registry)
+                .await?;
             if results.assurance == Assurance::Failed {
                 confirmation.regressed.push(deliverable.id.clone());
                 self.reset(&deliverable.id, finding).await?;
@@ -449,6 +458,18 @@ impl ProjectExaminer {
         );
         self.emit(RunEvent::Notice { message: message.clone() }).await?;
         Ok(Some(message))
+    }
+
+    /// Remembers how checks ended. One that is flaky does not count where only verified deliverables do.
+    fn record_looks(&self, registry: &mut CheckRegistry, checkout: &Checkout, results: &mut CheckResults) {
+        record_failures(registry, results);
+        count_looks(registry, &checkout.revision.tree, results);
+        if let Some(flaky) = describe_flaky(registry, results).filter(|_| self.is_strict)
+            && results.assurance == Assurance::Verified
+        {
+            results.assurance = Assurance::Claimed;
+            results.not_counted.push(format!("with --strict a flaky check does not count: {flaky}"));
+        }
     }
 
     /// Makes all verified deliverables claimed.
@@ -719,7 +740,7 @@ impl Examiner for ProjectExaminer {
         }
         self.record_changed_checks(&mut registry).await?;
         let checkout = self.checkouts.check_out(None).await?;
-        let results = match checkout.revision.copied {
+        let mut results = match checkout.revision.copied {
             Some(NoCommit::NothingCommitted) => CheckResults {
                 assurance: Assurance::Failed,
                 evidence: Vec::new(),
@@ -732,11 +753,11 @@ impl Examiner for ProjectExaminer {
                 results
             }
         };
-        record_failures(&mut registry, &results);
+        self.record_looks(&mut registry, &checkout, &mut results);
         registry.save(&self.project)?;
         self.record_disputes(&mut registry, Some(&checkout)).await?;
         let changed = self.differences(&registry, Some(&checkout)).await?;
-        let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim).await?;
+        let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim, &registry).await?;
         let mut message = summary(&checkout, &results, &finding, &changed);
         let new = new_runner_files(&registry, &checkout);
         if results.assurance == Assurance::Verified && !new.is_empty() {

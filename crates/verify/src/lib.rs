@@ -17,6 +17,7 @@ mod current_builder;
 mod decide;
 mod evidence;
 mod examiner;
+mod flaky;
 mod head;
 mod history;
 mod left_changed;

@@ -84,3 +84,31 @@ async fn the_briefing_lists_the_checks_of_what_is_open() {
     examiner.claim("A").await;
     assert_eq!(examiner.briefing().await.unwrap(), None, "nothing with a check is open");
 }
+
+/// Whoever claims often enough gets a random program to pass.
+#[tokio::test]
+async fn a_check_that_also_failed_on_the_same_files_is_called_flaky() {
+    let spec = "# Calc\n\n```check A name=lucky\n$ sh calc.sh && test \"$LUCK\"\n```\n";
+    for is_strict in [false, true] {
+        let fixture = VerifyFixture::new(spec);
+        fixture.prepared().await;
+        let with = async |luck: &str| {
+            let luck = ("LUCK".to_owned(), luck.to_owned());
+            let change = |examiner: &mut autonoe_verify::ProjectExaminer| {
+                examiner.checkouts.room_config.env.push(luck);
+                examiner.is_strict = is_strict;
+            };
+            fixture.changed_examiner(change).await
+        };
+        fixture.commit(&[("calc.sh", "true\n")]);
+        with("").await.assert_claim("A", Assurance::Failed, &[]).await;
+        let lucky = with("yes").await;
+        let said = "`lucky` failed 1 of 2 times on the same files";
+        let assurance = if is_strict { Assurance::Claimed } else { Assurance::Verified };
+        lucky.assert_claim("A", assurance, &[said]).await;
+        // Other files are another matter.
+        fixture.commit(&[("calc.sh", "true # fixed\n")]);
+        let examination = lucky.assert_claim("A", Assurance::Verified, &[]).await;
+        assert_eq!(examination.finding.flaky, None);
+    }
+}
