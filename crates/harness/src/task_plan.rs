@@ -83,7 +83,7 @@ impl TaskPlan {
             None => SavedTasks::default(),
         };
         let written = state.begun.iter().filter(|(_, begun): &(_, &BegunTask)| begun.has_box);
-        setup.file.has_written(written.map(|(id, _)| id.to_string()));
+        setup.file.has_written(written.map(|(id, _)| id.to_string()), state.growth.added.clone());
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
         let before = plan.with_begun_tasks();

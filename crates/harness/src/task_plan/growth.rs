@@ -78,6 +78,17 @@ impl TaskPlan {
         let Some(accepted) = &self.state.growth.accepted else {
             return Ok(());
         };
+        // On record first: a process that is killed must know its own text again.
+        if self.state.growth.added.is_none()
+            && let Ok(Some(added)) = self.setup.file.text_of_tasks(accepted)
+        {
+            self.setup.file.has_written(std::iter::empty(), Some(added.clone()));
+            self.state.growth.added = Some(added);
+            self.save().await?;
+        }
+        let Some(accepted) = &self.state.growth.accepted else {
+            return Ok(());
+        };
         let ids: Vec<&str> = accepted.ids.iter().map(|id| id.as_str()).collect();
         let name = self.setup.file.name().display();
         let message = format!("All tasks are completed. Further ones, added to {name}: {}.", ids.join(", "));

@@ -95,20 +95,28 @@ impl RoadmapFile {
         Ok(())
     }
 
+    /// The text that [`Self::add_tasks`] would insert; `None` if the tasks are there already.
+    pub(super) fn text_of_tasks(&self, accepted: &AcceptedProposals) -> Result<Option<String>, Fault> {
+        let before = self.read()?;
+        Ok(inserted(&before, &self.with_tasks(&before, accepted)?))
+    }
+
     /// Adds tasks, which are then an edit like any other. Tasks that are there already are not added again.
     pub(super) fn add_tasks(&self, accepted: &AcceptedProposals) -> Result<(), Fault> {
         let before = self.read()?;
-        let backends: Vec<&str> = self.backends.iter().map(String::as_str).collect();
-        let text =
-            add_accepted(&before, accepted, &backends).map_err(|error| self.failed(&error.to_string()))?;
-        self.replace(&before, &text)?;
-        self.known().own_tasks.extend(inserted(&before, &text));
-        Ok(())
+        self.replace(&before, &self.with_tasks(&before, accepted)?)
     }
 
-    /// Boxes that an earlier process of this run has written.
-    pub(super) fn has_written(&self, ids: impl Iterator<Item = String>) {
-        self.known().own_boxes.extend(ids);
+    fn with_tasks(&self, text: &str, accepted: &AcceptedProposals) -> Result<String, Fault> {
+        let backends: Vec<&str> = self.backends.iter().map(String::as_str).collect();
+        add_accepted(text, accepted, &backends).map_err(|error| self.failed(&error.to_string()))
+    }
+
+    /// Boxes and tasks that this run has written, perhaps in an earlier process.
+    pub(super) fn has_written(&self, ids: impl Iterator<Item = String>, tasks: Option<String>) {
+        let mut known = self.known();
+        known.own_boxes.extend(ids);
+        known.own_tasks.extend(tasks);
     }
 
     fn read(&self) -> Result<String, Fault> {
@@ -219,7 +227,10 @@ mod tests {
             refused: Vec::new(),
         };
         let committed = now();
+        let added = file.text_of_tasks(&accepted).expect("a text");
+        file.has_written(std::iter::empty(), added.clone());
         file.add_tasks(&accepted).expect("added");
+        assert_eq!(file.text_of_tasks(&accepted).expect("a text"), None, "they are there");
         assert_eq!(file.describe(&committed, &now()).as_deref(), Some("Update ROADMAP.md"));
         file.set_boxes([("b", true)].into_iter()).expect("written");
         let all = file.describe(ROADMAP, &now());
@@ -228,7 +239,9 @@ mod tests {
         // Another process of the same run.
         let (file, _) = RoadmapFile::open(project.path(), Path::new("ROADMAP.md"), &[]).expect("a roadmap");
         assert_eq!(file.describe(&now().replace("[x] **a**", "[ ] **a**"), &now()), None);
-        file.has_written(["a".to_owned()].into_iter());
+        assert_eq!(file.describe(&committed, &now()), None);
+        file.has_written(["a".to_owned(), "b".to_owned()].into_iter(), added);
+        assert!(file.describe(&committed, &now()).is_some());
         assert!(file.describe(&now().replace("[x] **a**", "[ ] **a**"), &now()).is_some());
     }
 }

@@ -32,6 +32,9 @@ pub(super) struct GrowthState {
     pub is_over: bool,
     /// Tasks that may not be in the roadmap yet.
     pub accepted: Option<AcceptedProposals>,
+    /// The text that was inserted into the roadmap for them.
+    #[serde(default)]
+    pub added: Option<String>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
