@@ -2,7 +2,7 @@
 //! because of their names, or because a link or the user's own settings lead to them; and repositories within the repository.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
@@ -16,6 +16,7 @@ use crate::landing::{LandingAttempt, LandingConsent};
 use crate::landing_error::{LandingError, LandingRefusal};
 use crate::named_paths::{NamedPaths, is_in};
 use crate::project_files::{NOTE, SPEC};
+use crate::search_path::SearchPath;
 use crate::self_acting::acts_by_itself;
 use crate::tree_links::TreeLinks;
 use crate::users_attributes::UsersAttributes;
@@ -107,6 +108,7 @@ impl LandingAttempt<'_> {
     /// Those that act on the user's machine by themselves.
     pub(crate) async fn acting_files(&self, changed: &[ChangedFile]) -> Result<Vec<String>, Fault> {
         let places = self.acting_places().await?;
+        let search_path = SearchPath::of(&self.hub.users, &self.from.top);
         let mut found = Vec::new();
         for ChangedFile { path, mode, .. } in changed {
             let by_content = match path.rsplit('/').next() {
@@ -118,7 +120,7 @@ impl LandingAttempt<'_> {
                 _ => false,
             };
             let is_acting = acts_by_itself(path) || is_users_own(path) || places.contains(path, mode);
-            if is_acting || by_content || self.shadows_a_program(path, mode) {
+            if is_acting || by_content || search_path.is_shadowed_by(Path::new(path), mode == LINK) {
                 found.push(path.clone());
             }
         }
@@ -200,12 +202,6 @@ impl LandingAttempt<'_> {
         Ok(listed.map(|path| format!("{path} (ignored by git)")).collect())
     }
 
-    /// Whether a file would come before, or instead of, another program of its name on the user's search path.
-    fn shadows_a_program(&self, path: &str, mode: &str) -> bool {
-        let search_path = SearchPath::new(&self.hub.users.search_path, &self.from.top);
-        search_path.is_shadowed_by(Path::new(path), mode == LINK)
-    }
-
     async fn acting_places(&self) -> Result<ActingPlaces, Fault> {
         let repository = self.hub.repository();
         let named = NamedPaths::of(&repository, &self.from.top, &self.hub.users);
@@ -281,46 +277,6 @@ impl ActingPlaces {
     }
 }
 
-/// The user's search path, as far as it leads into the project.
-struct SearchPath<'a> {
-    top: &'a Path,
-    /// Directories of the working tree, and entries that are not absolute: they lead from wherever the user stands.
-    inside: Vec<PathBuf>,
-    outside: Vec<PathBuf>,
-}
-
-impl<'a> SearchPath<'a> {
-    fn new(entries: &[PathBuf], top: &'a Path) -> Self {
-        // A directory elsewhere may be a link into the project, and one of the project a link to another.
-        let real = |entry: &PathBuf| entry.canonicalize().unwrap_or_else(|_| entry.clone());
-        let with_real = entries.iter().flat_map(|entry| match entry.is_absolute() {
-            true => vec![entry.clone(), real(entry)],
-            false => vec![entry.strip_prefix(".").unwrap_or(entry).to_owned()],
-        });
-        let (outside, inside) = with_real.partition(|entry| entry.is_absolute() && !entry.starts_with(top));
-        Self { top, inside, outside }
-    }
-
-    /// Whether a file comes before, or instead of, another program of its name. A link in the place of a whole directory always does.
-    fn is_shadowed_by(&self, path: &Path, is_link: bool) -> bool {
-        let file = self.top.join(path);
-        let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
-            return false;
-        };
-        let is_on_path = |entry: &PathBuf| match entry.is_absolute() {
-            true => entry == directory,
-            false => directory.ends_with(entry),
-        };
-        let leads_there = |entry: &PathBuf| match entry.is_absolute() {
-            true => entry.starts_with(&file),
-            false => entry.ancestors().any(|part| !part.as_os_str().is_empty() && file.ends_with(part)),
-        };
-        is_link && self.inside.iter().any(leads_there)
-            || self.inside.iter().any(is_on_path)
-                && self.outside.iter().any(|entry| entry.join(name).exists())
-    }
-}
-
 /// Whether a file for rustup may name a directory, whose programs would then be run: no name of a toolchain has a slash, and a key can be
 /// written with escapes.
 fn names_a_directory(text: &str) -> bool {
@@ -330,32 +286,7 @@ fn names_a_directory(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
-
-    use super::{SearchPath, objects};
-
-    #[test]
-    fn a_program_on_the_search_path_is_shadowed_only_by_its_name() {
-        let top = Path::new("/project");
-        let path = ["tools", "./scripts", "/project/.venv/bin", "/usr/bin", "/bin"].map(PathBuf::from);
-        let search_path = SearchPath::new(&path, top);
-        for (file, is_link, expected) in [
-            (".venv/bin/sh", false, true),
-            (".venv/bin/our-own", false, false),
-            (".venv/bin", true, true),
-            (".venv", true, true),
-            (".venv", false, false),
-            ("tools", true, true),
-            ("tools/sh", false, true),
-            ("deep/tools/sh", false, true),
-            ("scripts/sh", false, true),
-            ("src/sh", false, false),
-            ("src", true, false),
-            ("sh", false, false),
-        ] {
-            assert_eq!(search_path.is_shadowed_by(Path::new(file), is_link), expected, "{file}");
-        }
-    }
+    use super::objects;
 
     #[test]
     fn objects_are_told_apart_by_their_sizes() {

@@ -10,6 +10,7 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
+use crate::disk_links::ways_of;
 use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
 use crate::hub::UsersMachine;
 use crate::relative_places::{Place, RelativePlaces};
@@ -168,14 +169,14 @@ impl NamedPaths {
             repository.hooks().flat_map(|directory| hooks_in(&directory, is_no_sample)).collect();
         // It may be a link to a directory of the project.
         let real = repository.hooks().filter_map(|directory| directory.canonicalize().ok());
-        found.named.extend(real.filter_map(|directory| tree.inside(&directory)));
+        found.named.extend(real.flat_map(|directory| tree.inside(&directory)));
         // They may be links into the project themselves, or the project may be the home directory.
         let of_user = home.into_iter().flat_map(|home| USERS_OWN.map(|name| home.join(name)));
         let of_user = of_user.chain(users.git_settings.iter().cloned());
-        found.named.extend(of_user.filter_map(|path| tree.inside(&path)));
+        found.named.extend(of_user.flat_map(|path| tree.inside(&path)));
         for value in &users.commands {
             let words: Vec<_> = tree.words(value).filter(|word| word.contains(['/', '.'])).collect();
-            found.named.extend(words.iter().filter_map(|word| tree.relative(word)));
+            found.named.extend(words.iter().flat_map(|word| tree.relative(word)));
         }
         texts.extend(found.add_variables(users, tree));
         for file in settings_files(repository, home, &users.git_settings) {
@@ -184,7 +185,7 @@ impl NamedPaths {
             for (name, command) in file.aliases() {
                 texts.extend(found.add_text(&format!("alias.{name}"), command, TextKind::Hook, None, tree));
             }
-            found.named.extend(file.included(home).iter().filter_map(|path| tree.inside(path)));
+            found.named.extend(file.included(home).iter().flat_map(|path| tree.inside(path)));
             for directory in file.hook_directories(top, home) {
                 // The other files there are the project's.
                 texts.extend(hooks_in(&directory, |name| GIT_HOOKS.contains(&name)));
@@ -271,7 +272,7 @@ impl NamedPaths {
         for setting in settings {
             let names_a_path = ["hookspath", "path"].contains(&setting.key.as_str());
             let words = tree.words(&setting.value).filter(|word| names_a_path || word.contains(['/', '.']));
-            self.named.extend(words.filter_map(|word| tree.relative(word)));
+            self.named.extend(words.flat_map(|word| tree.relative(word)));
         }
     }
 
@@ -342,7 +343,7 @@ impl NamedPaths {
         // Whatever is there acts, also what is not there yet.
         let places = settings_places(&text).into_iter();
         let places = places.filter(|word| word.contains('/') || top.join(word).exists());
-        self.named.extend(places.filter_map(|word| tree.relative(word)));
+        self.named.extend(places.flat_map(|word| tree.relative(word)));
         let with_wildcard = words(&text).filter_map(|word| word.split_once('*'));
         let directories = with_wildcard.filter_map(|(before, _)| Some(before.rsplit_once('/')?.0));
         self.script_directories.extend(directories.map(plain).filter(|path| !path.is_empty()));
@@ -375,7 +376,7 @@ impl NamedPaths {
         // These go on to where the user is.
         let is_anywhere = [ENVRC, GIT_SETTINGS].contains(&hook);
         let find = |entry: &str| match entry.starts_with(['/', '~']) {
-            true => tree.within(Path::new(entry)).map(Place::from_top).into_iter().collect(),
+            true => tree.within(Path::new(entry)).into_iter().map(Place::from_top).collect(),
             false if is_anywhere => vec![Place::from_anywhere(plain(entry))],
             false => from.iter().map(|from| Place::from_top(plain(&format!("{from}/{entry}")))).collect(),
         };
@@ -421,36 +422,28 @@ impl WorkTree<'_> {
         words(&text).map(str::to_owned).collect::<Vec<_>>().into_iter()
     }
 
-    /// A word as a path of the working tree, if it can be one. What it is relative to depends on the setting, so leading `../` are left
+    /// A word as paths of the working tree, if it can be one. What it is relative to depends on the setting, so leading `../` are left
     /// out.
-    fn relative(self, word: impl AsRef<str>) -> Option<String> {
+    fn relative(self, word: impl AsRef<str>) -> Vec<String> {
         let word = word.as_ref();
         match Path::new(word).is_absolute() || word.starts_with("~/") {
             true => self.inside(Path::new(word)),
-            false => Some(plain(word)).filter(|path| !path.is_empty()),
+            false => Some(plain(word)).filter(|path| !path.is_empty()).into_iter().collect(),
         }
     }
 
     /// As [`Self::within`], without the top itself.
-    fn inside(self, path: &Path) -> Option<String> {
-        self.within(path).filter(|path| !path.is_empty())
+    fn inside(self, path: &Path) -> Vec<String> {
+        let mut paths = self.within(path);
+        paths.retain(|path| !path.is_empty());
+        paths
     }
 
-    /// A path of the working tree, relative to its top; `None` for what is elsewhere. A link anywhere may lead there.
-    fn within(self, path: &Path) -> Option<String> {
+    /// The paths of the working tree, relative to its top, that a path leads to; none for what is elsewhere. A link anywhere may lead there.
+    fn within(self, path: &Path) -> Vec<String> {
         let path = path.to_str().map_or_else(|| path.to_owned(), |path| expand_home(path, self.home));
-        // What it leads to may not be there yet.
-        let path = match (fs::read_link(&path), path.parent()) {
-            (Ok(target), Some(directory)) if !path.exists() => directory.join(target),
-            _ => path,
-        };
-        let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
-        let real = match there {
-            Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(Path::new(""))),
-            None => path.clone(),
-        };
-        let inside = [real.as_path(), &path].into_iter().find_map(|path| path.strip_prefix(self.top).ok());
-        Some(plain(inside?.to_str()?))
+        let ways = ways_of(&path).into_iter().filter(|_| path.is_absolute());
+        ways.filter_map(|way| Some(way.strip_prefix(self.top).ok()?.to_str()?.to_owned())).collect()
     }
 }
 
@@ -523,7 +516,7 @@ fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
             Some((before, _)) if runs_all => before.to_owned(),
             _ => word,
         });
-        let paths = words.filter_map(|word| tree.relative(word));
+        let paths = words.flat_map(|word| tree.relative(word));
         found.extend(paths.filter(|path| runs_all || !tree.top.join(path).is_dir()));
     }
     found

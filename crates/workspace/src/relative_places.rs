@@ -88,9 +88,9 @@ enum Origin {
 
 impl RelativePlaces {
     /// Adds those of a variable in the user's environment. `inside` says where in the working tree an absolute path leads.
-    pub(crate) fn add(&mut self, name: &str, value: &str, inside: impl Fn(&str) -> Option<String>) {
+    pub(crate) fn add(&mut self, name: &str, value: &str, inside: impl Fn(&str) -> Vec<String>) {
         let find = |entry: &str| match entry.starts_with(['/', '~']) {
-            true => inside(entry).map(Place::from_top).into_iter().collect(),
+            true => inside(entry).into_iter().map(Place::from_top).collect(),
             false => vec![Place::from_anywhere(plain(entry))],
         };
         if self.add_loaded(name, value, &find) || is_other(name) {

@@ -7,9 +7,9 @@ const LINK: &str = "120000";
 /// Those of one variable, with the project at `/top`.
 fn places(name: &str, value: &str) -> RelativePlaces {
     let mut places = RelativePlaces::default();
-    places.add(name, value, |path| match path.strip_prefix("/top/") {
-        Some(inside) => Some(inside.to_owned()),
-        None => (path == "/top").then(String::new),
+    places.add(name, value, |path| match path.strip_prefix("/top") {
+        Some(inside) => vec![inside.trim_start_matches('/').to_owned()],
+        None => Vec::new(),
     });
     places
 }
