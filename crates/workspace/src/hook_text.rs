@@ -3,6 +3,8 @@
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
+use crate::shell_expansion::HERE;
+
 /// Programs that run what files of a project say, and the names of these files. A star stands for anything, a final slash for all files in a
 /// directory.
 const RUNNERS: [(&[&str], &[&str]); 16] = [
@@ -30,9 +32,6 @@ const LEADING: [&str; 34] = [
     "sudo", "timeout", "xargs", "nohup", "sh", "bash", "dash", "zsh", "npx", "npm", "pnpm", "yarn", "bun",
     "bunx", "uv", "poetry", "run", "dlx", "x", "eval", "return",
 ];
-
-/// Texts in scripts that stand for the directory in which they run, mostly the top of the working tree.
-pub(crate) const HERE: [&str; 5] = ["$PWD", "${PWD}", "$(pwd)", "`pwd`", "$(git rev-parse --show-toplevel)"];
 
 /// Ends of the names of scripts.
 const SCRIPT_ENDS: [&str; 15] =

@@ -1,6 +1,8 @@
 //! Modules that programs load without the user's naming them: those of a language's standard library, and those that an interpreter loads when
 //! it starts. One of the project comes first where a variable or an option says so.
 
+use std::path::Path;
+
 use autonoe_core::python_modules::PYTHON_MODULES;
 
 /// Beside the public modules of the standard library: private and newer ones, and those that installed packages have Python load when it starts.
@@ -127,6 +129,14 @@ fn python_module(path: &str) -> Option<&str> {
     module.filter(|_| PYTHON_ENDS.iter().any(|end| path.ends_with(end)))
 }
 
+/// The files that a module such as `package.module` and its packages may have.
+pub(crate) fn files_of_python_module(module: &str) -> Vec<String> {
+    let path = module.replace('.', "/");
+    let packages = Path::new(&path).ancestors().filter_map(Path::to_str).filter(|part| !part.is_empty());
+    let stems = packages.flat_map(|part| [part.to_owned(), format!("{part}/__init__")]);
+    stems.flat_map(|stem| PYTHON_ENDS.iter().map(move |end| format!("{stem}{end}"))).collect()
+}
+
 /// As [`is_loaded_by_python`]. Below a directory there may be those for versions and platforms.
 pub(crate) fn is_loaded_by_perl(path: &str) -> bool {
     let mut path = path;
@@ -152,7 +162,9 @@ pub(crate) fn is_loaded_by_lua(path: &str) -> bool {
 
 /// Whether one of these languages could load something through a link with this path below a directory that it searches.
 pub(crate) fn is_loaded_as_directory(link: &str) -> bool {
-    let is_above = |modules: &[&str]| modules.iter().any(|module| module.starts_with(&format!("{link}/")));
+    let is_above = |modules: &[&str]| {
+        modules.iter().filter_map(|module| module.strip_prefix(link)).any(|rest| rest.starts_with('/'))
+    };
     is_loaded_by_python(&format!("{link}/__init__.py"))
         || is_above(PERL_MODULES)
         || is_above(RUBY_MODULES)

@@ -15,10 +15,11 @@ use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
 use crate::hub::UsersMachine;
 use crate::relative_places::{Place, RelativePlaces};
 use crate::settings_text::Setting;
+use crate::shell_expansion::{HERE, expansions};
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
-    HERE, assignments, commands, has_script_name, is_perl, is_runner_file, mentioned, module_files, plain,
+    assignments, commands, has_script_name, is_perl, is_runner_file, mentioned, module_files, plain,
     runner_files, settings_places, sourced_files, words,
 };
 
@@ -250,8 +251,18 @@ impl NamedPaths {
     /// program, whatever the name of the variable is.
     fn add_variables(&mut self, users: &UsersMachine, tree: WorkTree) -> Vec<HookText> {
         let here = format!("{}/", tree.top.display());
+        let value_of = |wanted: &str| {
+            let found = users.variables.iter().find(|(name, _)| name == wanted);
+            found.map(|(_, value)| value.clone())
+        };
         for (name, value) in &users.variables {
-            self.relative.add(name, value, |path| tree.within(Path::new(path)));
+            // A shell joins what is quoted with what is beside it, and puts in the values of variables.
+            let unquoted = value.replace(['"', '\'', '\\'], "");
+            let mut values = expansions(&unquoted, &value_of);
+            values.retain(|other| other != value);
+            for value in values.iter().chain([value]) {
+                self.relative.add(name, value, |path| tree.within(Path::new(path)));
+            }
         }
         let commands = users.variables.iter().filter(|(name, _)| names_commands_of_git(name));
         let commands: Vec<&str> = commands.map(|(_, value)| value.as_str()).collect();

@@ -1,38 +1,17 @@
 //! Places that variables name, relative to wherever the user is or in the project: `PYTHONPATH=.`, `LD_LIBRARY_PATH=lib`, `ZDOTDIR=dot`. What
 //! programs load from there by themselves could be anywhere in the project.
 
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
 
 use crate::hook_text::{after_option, perl_directories, perl_modules, plain, words};
 use crate::loaded_modules::{
-    is_loaded_as_directory, is_loaded_by_lua, is_loaded_by_perl, is_loaded_by_python, is_loaded_by_ruby,
-    starts_python,
+    files_of_python_module, is_loaded_as_directory, is_loaded_by_lua, is_loaded_by_perl, is_loaded_by_python,
+    is_loaded_by_ruby, starts_python,
+};
+use crate::place_variables::{
+    has_mere_names, has_programs, is_command, is_directory, is_file, is_place, names_no_files,
 };
 use crate::tree_links::TreeLinks;
-
-/// Variables whose value is a file, without being named like one.
-#[rustfmt::skip]
-const FILE_VARIABLES: &[&str] = &[
-    "BASH_ENV", "ENV", "GDK_PIXBUF_MODULE_FILE", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GTK2_RC_FILES", "GTK_IM_MODULE_FILE",
-    "GTK_RC_FILES", "INPUTRC", "LUA_INIT", "MAKEFILES", "OPENSSL_CONF", "PYTHONSTARTUP", "R_ENVIRON_USER", "R_PROFILE_USER",
-    "VK_DRIVER_FILES", "VK_ICD_FILENAMES",
-];
-
-/// Variables whose value is a program; without a slash it is searched on the PATH.
-const PROGRAM_VARIABLES: &[&str] = &["CC", "CXX", "RUSTC", "RUSTC_WRAPPER"];
-
-/// Variables whose value is one directory or several from which programs load code or settings, beside those whose name ends with `HOME`.
-#[rustfmt::skip]
-const DIRECTORY_VARIABLES: &[&str] = &[
-    "BASH_COMPLETION_USER_DIR", "COMPILER_PATH", "EMACSLOADPATH", "ERL_LIBS", "FPATH", "GCC_EXEC_PREFIX", "GCONV_PATH", "GEM_PATH",
-    "GIO_EXTRA_MODULES", "GIO_MODULE_DIR", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "GI_TYPELIB_PATH", "GST_PLUGIN_PATH",
-    "GST_PLUGIN_SYSTEM_PATH", "GTK_EXE_PREFIX", "GTK_PATH", "GUILE_LOAD_COMPILED_PATH", "GUILE_LOAD_PATH", "JULIA_DEPOT_PATH",
-    "JULIA_LOAD_PATH", "LIBGL_DRIVERS_PATH", "LIBVA_DRIVERS_PATH", "OCAMLPATH", "OPENSSL_ENGINES", "OPENSSL_MODULES", "PHPRC",
-    "PHP_INI_SCAN_DIR", "PYTHONUSERBASE", "QML2_IMPORT_PATH", "QML_IMPORT_PATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH",
-    "R_LIBS", "R_LIBS_USER", "SASL_PATH", "TCLLIBPATH", "TCL_LIBRARY", "TK_LIBRARY", "VIM", "VIMRUNTIME", "VK_ADD_LAYER_PATH",
-    "VK_LAYER_PATH", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS",
-];
 
 /// What is loaded, beside libraries, from such a directory if it is the project itself, or wherever the user is: not everything can be held
 /// back.
@@ -41,19 +20,32 @@ const CODE_ENDS: &[&str] = &[
     ".desktop", ".el", ".elc", ".ini", ".jl", ".scm", ".tcl", ".tm", ".typelib", ".vim", "gconv-modules", "tclIndex",
 ];
 
-/// Variables whose words with slashes are no files, that say what runs just now, or where programs are, which the search path's own rules decide.
-const OTHER_VARIABLES: &[&str] =
-    &["GOINSECURE", "GONOPROXY", "GONOSUMDB", "GOPRIVATE", "PATH", "TZ", "_", "npm_lifecycle_script"];
-const BEGINNINGS_OF_OTHERS: &[&str] = &["npm_package_"];
+/// The programs that git and compilers look for in directories of their own, beside those whose names begin with `git-`.
+#[rustfmt::skip]
+const HELPERS: &[&str] = &[
+    "as", "cc1", "cc1plus", "collect2", "f951", "git", "gnat1", "go1", "ld", "ld.bfd", "ld.gold", "ld.lld", "ld.mold", "lto-wrapper", "lto1",
+];
+
+/// The files that autoenv runs when the user enters or leaves a directory.
+const AUTOENV_FILES: &[&str] = &[".env", ".env.leave", ".autoenv", ".autoenv.leave"];
 
 const LINK: &str = "120000";
 
 /// The most places that are kept: scripts of the project may name many.
 const MAX_PLACES: usize = 4096;
 
+/// The most words of variables that are kept: one variable may have thousands, and the others count too.
+const MAX_WORDS: usize = 20_000;
+
 /// Directories and files that programs load from.
 #[derive(Debug, Default)]
-pub(crate) struct RelativePlaces(HashSet<(Loaded, Place)>);
+pub(crate) struct RelativePlaces {
+    /// What is loaded, by the path of the place.
+    places: HashMap<String, HashSet<(Loaded, Origin)>>,
+    count: usize,
+    /// Words of variables that may be files at the top of the working tree.
+    words: HashSet<String>,
+}
 
 /// What is loaded from a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -64,6 +56,8 @@ enum Loaded {
     LuaModules,
     ZshSettings,
     Libraries,
+    /// Programs of git and of compilers.
+    Helpers,
     /// The place is a file.
     Itself,
     /// Whatever has the name of code.
@@ -93,22 +87,34 @@ impl RelativePlaces {
             true => inside(entry).into_iter().map(Place::from_top).collect(),
             false => vec![Place::from_anywhere(plain(entry))],
         };
-        if self.add_loaded(name, value, &find) || is_other(name) {
+        if self.add_loaded(name, value, &find) || names_no_files(name) {
             return;
         }
-        // Any other variable may name a file or directory too, which a slash shows.
-        for word in words(value).map(|word| word.trim_start_matches('@')) {
-            let word = match word.strip_prefix('-') {
-                Some(option) => option.trim_start_matches('-').get(1..).unwrap_or_default(),
-                None => word,
-            };
-            if !word.contains('/') {
-                continue;
+        let is_command = is_command(name);
+        for (at, word) in words(value).enumerate() {
+            let word = word.trim_start_matches('@');
+            let option = word.strip_prefix('-').map(|option| option.trim_start_matches('-'));
+            let joined = option.map(|option| option.get(1..).unwrap_or_default());
+            // Any other variable may name a file or directory too, which a slash shows.
+            if word.contains('/') {
+                let places = joined.into_iter().chain([word].into_iter().filter(|_| option.is_none()));
+                for place in places.flat_map(&find).filter(|place| !place.path.is_empty()) {
+                    let is_file = is_command || place.origin == Origin::Top;
+                    self.insert(if is_file { Loaded::Itself } else { Loaded::Everything }, place);
+                }
+            } else if !(has_mere_names(name) || is_command && at == 0) {
+                self.add_names([Some(word), option, joined].into_iter().flatten(), is_place(name));
             }
-            let is_program = PROGRAM_VARIABLES.contains(&name);
-            for place in find(word).into_iter().filter(|place| !place.path.is_empty()) {
-                let is_file = is_program || place.origin == Origin::Top;
-                self.insert(if is_file { Loaded::Itself } else { Loaded::Everything }, place);
+        }
+    }
+
+    /// Adds words without a slash: of a variable that names a place they are one, of others they may be files at the top.
+    fn add_names<'w>(&mut self, words: impl Iterator<Item = &'w str>, are_places: bool) {
+        for word in words.map(plain).filter(|word| !word.is_empty()) {
+            match are_places {
+                true => self.insert(Loaded::Everything, Place::from_anywhere(word)),
+                false if self.words.len() < MAX_WORDS => drop(self.words.insert(word)),
+                false => {}
             }
         }
     }
@@ -148,11 +154,22 @@ impl RelativePlaces {
                 self.extend(Loaded::Itself, loaded.iter().map(String::as_str).collect(), find);
                 self.add_ruby_directories(&options, find);
             }
-            _ if FILE_VARIABLES.contains(&name) => {
+            "PYTHONWARNINGS" => {
+                // Python imports the module of a warning's class.
+                let classes = value.split(',').filter_map(|filter| filter.split(':').nth(2));
+                self.add_python_modules(classes, find);
+            }
+            "PYTHONBREAKPOINT" => self.add_python_modules([value].into_iter(), find),
+            _ if name.starts_with("AUTOENV_") => {
+                let files = words(value).chain(AUTOENV_FILES.iter().copied()).collect();
+                self.extend(Loaded::Itself, files, find);
+            }
+            _ if is_file(name) => {
                 let files = words(value).map(|file| file.trim_start_matches('@')).collect();
                 self.extend(Loaded::Itself, files, find);
             }
-            _ if DIRECTORY_VARIABLES.contains(&name) => {
+            _ if has_programs(name) => self.extend(Loaded::Helpers, entries, find),
+            _ if is_directory(name) => {
                 // Here an empty entry stands for the usual directories.
                 let directories = value.split(blanks).filter(|directory| !directory.is_empty());
                 self.extend(Loaded::Everything, directories.collect(), find);
@@ -182,6 +199,17 @@ impl RelativePlaces {
         self.extend(Loaded::RubyModules, after_option(options, "-I").collect(), find);
     }
 
+    /// Adds the modules of names such as `package.module.function`, wherever Python finds them.
+    fn add_python_modules<'v>(
+        &mut self,
+        names: impl Iterator<Item = &'v str>,
+        find: &impl Fn(&str) -> Vec<Place>,
+    ) {
+        let modules = names.filter_map(|name| name.trim().rsplit_once('.'));
+        let files: Vec<String> = modules.flat_map(|(module, _)| files_of_python_module(module)).collect();
+        self.extend(Loaded::Itself, files.iter().map(String::as_str).collect(), find);
+    }
+
     /// Adds the directories of patterns such as `./?.lua`. What is in one with a name is loaded by whatever name it has.
     fn add_lua_patterns(&mut self, value: &str, find: &impl Fn(&str) -> Vec<Place>) {
         for pattern in value.split(';').filter(|pattern| !pattern.is_empty()) {
@@ -205,6 +233,7 @@ impl RelativePlaces {
                 match loaded {
                     Loaded::Itself if place.path.is_empty() => {}
                     Loaded::Everything if place.path.is_empty() => self.insert(Loaded::Code, place),
+                    Loaded::Helpers if !place.path.is_empty() => self.insert(Loaded::Everything, place),
                     loaded => self.insert(loaded, place),
                 }
             }
@@ -213,40 +242,87 @@ impl RelativePlaces {
 
     /// Adds where links lead that are at such a place, on the way to it, or loaded from it.
     pub(crate) fn follow(&mut self, links: &TreeLinks) {
+        let mut by_end: HashMap<&str, Vec<&str>> = HashMap::new();
+        for link in links.paths() {
+            for end in starts_of(link).map(|start| &link[start..]) {
+                by_end.entry(end).or_default().push(link);
+            }
+        }
         let mut found = Vec::new();
-        for (loaded, place) in &self.0 {
-            for link in links.paths() {
-                let beyond = place.parts_after(link).map(|rest| links.ways_of(&format!("{link}{rest}")));
-                found.extend(beyond.into_iter().flatten().map(|way| (*loaded, Place::from_top(way))));
-                if place.below(link).any(|below| !below.is_empty() && loaded.includes_link(below)) {
-                    let ways = links.ways_of(link).into_iter();
-                    found.extend(ways.map(|way| (Loaded::Everything, Place::from_top(way))));
+        for (path, all_loaded) in &self.places {
+            for part in parts_of(path) {
+                for link in by_end.get(part).into_iter().flatten() {
+                    let is_from = |origin: Origin| origin == Origin::Anywhere || *link == part;
+                    let beyond = format!("{link}{}", &path[part.len()..]);
+                    let loaded: Vec<Loaded> =
+                        all_loaded.iter().filter(|(_, origin)| is_from(*origin)).map(|it| it.0).collect();
+                    let ways = links.ways_of(&beyond);
+                    found.extend(ways.iter().flat_map(|way| loaded.iter().map(|it| (*it, way.clone()))));
                 }
             }
         }
-        for (loaded, place) in found {
-            self.insert(loaded, place);
+        for link in links.paths() {
+            let is_loaded =
+                |(loaded, _, below): (Loaded, &str, &str)| !below.is_empty() && loaded.includes_link(below);
+            if self.around(link).any(is_loaded) {
+                found.extend(links.ways_of(link).into_iter().map(|way| (Loaded::Everything, way)));
+            }
+        }
+        let words = self.words.iter().flat_map(|word| links.ways_of(word));
+        found.extend(words.map(|way| (Loaded::Itself, way)));
+        for (loaded, path) in found {
+            self.insert(loaded, Place::from_top(path));
         }
     }
 
     fn insert(&mut self, loaded: Loaded, place: Place) {
-        if self.0.len() < MAX_PLACES {
-            self.0.insert((loaded, place));
+        if self.count < MAX_PLACES
+            && self.places.entry(place.path).or_default().insert((loaded, place.origin))
+        {
+            self.count += 1;
         }
     }
 
     /// Whether a changed path of the project could be loaded from one of them. A link may lead anywhere. `mode` is git's.
     pub(crate) fn contains(&self, path: &str, mode: &str) -> bool {
-        self.0.iter().any(|(loaded, place)| {
-            let is_loaded = |below: &str| match mode == LINK {
-                true => !place.path.is_empty() || loaded.includes_link(below),
-                // Wherever the user may be, a program of the project may have modules with such names.
-                false if *loaded == Loaded::PythonModules && place.path.is_empty() && below != path => {
-                    starts_python(below)
-                }
-                false => loaded.includes(below),
-            };
-            place.below(path).any(is_loaded) || mode == LINK && place.parts_after(path).is_some()
+        let is_loaded = |(loaded, place, below): (Loaded, &str, &str)| match mode == LINK {
+            true => loaded != Loaded::Itself && !place.is_empty() || loaded.includes_link(below),
+            // Wherever the user may be, a program of the project may have modules with such names.
+            false if loaded == Loaded::PythonModules && place.is_empty() && below != path => {
+                starts_python(below)
+            }
+            false => loaded.includes(below),
+        };
+        self.words.contains(path)
+            || self.around(path).any(is_loaded)
+            || mode == LINK && self.is_on_the_way(path)
+            || without_platform(path).is_some_and(|path| self.contains(&path, mode))
+    }
+
+    /// What is loaded from the places that a path is, or is in, with the place and what of the path comes after it.
+    fn around<'p>(&'p self, path: &'p str) -> impl Iterator<Item = (Loaded, &'p str, &'p str)> {
+        let splits = starts_of(path).flat_map(move |start| {
+            let path = &path[start..];
+            let ends = path.match_indices('/').map(|(end, _)| end).chain([path.len()]);
+            let named = ends.map(|end| (&path[..end], path[end..].trim_start_matches('/')));
+            [("", path)].into_iter().chain(named).map(move |(place, below)| (start, place, below))
+        });
+        splits.flat_map(move |(start, place, below)| {
+            let loaded = self.places.get(place).into_iter().flatten();
+            let loaded = loaded.filter(move |(_, origin)| start == 0 || *origin == Origin::Anywhere);
+            loaded.map(move |(loaded, _)| (*loaded, place, below))
+        })
+    }
+
+    /// Whether a link is one of the places, or above one.
+    fn is_on_the_way(&self, link: &str) -> bool {
+        self.places.iter().any(|(path, loaded)| {
+            let is_anywhere = || loaded.iter().any(|(_, origin)| *origin == Origin::Anywhere);
+            parts_of(path).any(|part| match link.strip_suffix(part) {
+                Some("") => true,
+                Some(above) => above.ends_with('/') && is_anywhere(),
+                None => false,
+            })
         })
     }
 }
@@ -265,6 +341,7 @@ impl Loaded {
                 Self::ZshSettings => below.starts_with(".z") && !below.contains('/'),
                 // The loader also looks in directories for some kinds of processors.
                 Self::Libraries => is_library(name),
+                Self::Helpers => HELPERS.contains(&name) || name.starts_with("git-"),
                 Self::Itself => false,
                 Self::Code => CODE_ENDS.iter().any(|end| name.ends_with(end)) || is_library(name),
                 Self::Everything => true,
@@ -273,7 +350,7 @@ impl Loaded {
 
     /// Whether something could be loaded through a link with this path below the place.
     fn includes_link(self, below: &str) -> bool {
-        self.includes(below) || is_loaded_as_directory(below)
+        self.includes(below) || self != Self::Itself && is_loaded_as_directory(below)
     }
 }
 
@@ -285,38 +362,24 @@ impl Place {
     pub(crate) fn from_anywhere(path: String) -> Self {
         Self { path, origin: Origin::Anywhere }
     }
-
-    /// What of a path comes after the place, wherever that can be; empty if the path is the place.
-    fn below<'p>(&self, path: &'p str) -> impl Iterator<Item = &'p str> {
-        let starts =
-            path.match_indices('/').map(|(at, _)| at + 1).filter(|_| self.origin == Origin::Anywhere);
-        [0].into_iter().chain(starts).filter_map(|start| {
-            let path = &path[start..];
-            match self.path.is_empty() {
-                true => Some(path),
-                false => {
-                    let rest = path.strip_prefix(&self.path)?;
-                    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
-                }
-            }
-        })
-    }
-
-    /// What of the place comes after a link that is the place or above it, from the slash on.
-    fn parts_after(&self, link: &str) -> Option<&str> {
-        let above =
-            Path::new(&self.path).ancestors().filter_map(Path::to_str).filter(|part| !part.is_empty());
-        let is_link = |part: &&str| match self.origin {
-            Origin::Top => link == *part,
-            Origin::Anywhere => format!("/{link}").ends_with(&format!("/{part}")),
-        };
-        above.into_iter().find(is_link).map(|part| &self.path[part.len()..])
-    }
 }
 
-fn is_other(name: &str) -> bool {
-    OTHER_VARIABLES.contains(&name)
-        || BEGINNINGS_OF_OTHERS.iter().any(|beginning| name.starts_with(beginning))
+/// Where the names in a path start.
+fn starts_of(path: &str) -> impl Iterator<Item = usize> {
+    [0].into_iter().chain(path.match_indices('/').map(|(at, _)| at + 1))
+}
+
+/// A path and the directories above it.
+fn parts_of(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+    ends.map(|end| &path[..end]).filter(|part| !part.is_empty())
+}
+
+/// The shorter name of a compiled module: Python takes `a.cpython-313-x86_64-linux-gnu.so` for `a.so`.
+fn without_platform(path: &str) -> Option<String> {
+    let start = path.rfind('/').map_or(0, |at| at + 1);
+    let (name, end) = path[start..].split_once('.')?;
+    end.ends_with(".so").then(|| format!("{}{name}.so", &path[..start]))
 }
 
 fn is_library(name: &str) -> bool {

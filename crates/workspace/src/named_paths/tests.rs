@@ -380,3 +380,97 @@ fn directories_that_an_envrc_puts_on_search_paths_are_known_before_they_exist() 
         assert!(!named_in(&top).contains("src/main.py", "100755"), "{line}");
     }
 }
+
+/// What the variables of the user name, in an empty repository.
+fn named_by(variables: &[(&str, &str)]) -> (tempfile::TempDir, NamedPaths) {
+    let (directory, top) = repository("", &[]);
+    let at_top = |value: &str| value.replace("$TOP", &top.display().to_string());
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), at_top(value))).collect();
+    let users = UsersMachine { variables, ..UsersMachine::default() };
+    (directory, NamedPaths::of(&Repository::around(&top), &top, &users))
+}
+
+#[test]
+fn values_of_variables_are_read_as_a_shell_expands_them() {
+    for value in [
+        "$PWD/benv",
+        "${PWD}/benv",
+        "$(pwd)/benv",
+        "${X:-benv}",
+        "${X:-$PWD}/benv",
+        "$AT/benv",
+        "${AT}/sub/../benv",
+        "$X/benv",
+        "./be'n'v",
+        "b\\env",
+        "$(echo benv)",
+    ] {
+        for name in ["BASH_ENV", "ENV", "ANY"] {
+            let (_directory, named) = named_by(&[(name, value), ("AT", "$TOP")]);
+            assert!(named.contains("benv", FILE), "{name}={value}: {named:?}");
+            assert!(!named.contains("src/main.rs", FILE), "{name}={value}: {named:?}");
+        }
+    }
+    let (_directory, named) = named_by(&[("BASH_ENV", "$AT/benv"), ("AT", "sub")]);
+    assert!(named.contains("sub/benv", FILE) && !named.contains("benv", FILE), "{named:?}");
+}
+
+#[test]
+fn an_ordinary_environment_holds_nothing_back() {
+    let variables = [
+        ("BROWSER", "firefox"),
+        ("CARGO_HOME", "/home/u/.cargo"),
+        ("CARGO_TARGET_DIR", "target"),
+        ("CC", "gcc"),
+        ("CDPATH", ".:~/work"),
+        ("CFLAGS", "-O2 -g -Iinclude"),
+        ("COLORTERM", "truecolor"),
+        ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus"),
+        ("DEBUG", "app:*"),
+        ("DISPLAY", ":0"),
+        ("EDITOR", "vim"),
+        ("FZF_DEFAULT_OPTS", "--preview 'bat --color=always {}' --height=40%"),
+        ("GIT_AUTHOR_NAME", "A U Thor"),
+        ("GOPATH", "/home/u/go"),
+        ("HISTIGNORE", "ls:make:git status"),
+        ("HOME", "/home/u"),
+        ("JAVA_HOME", "/usr/lib/jvm/default"),
+        ("LANG", "en_US.UTF-8"),
+        ("LC_ALL", "C.UTF-8"),
+        ("LESS", "-FRX"),
+        ("LESSOPEN", "| /usr/bin/lesspipe %s"),
+        ("LOGNAME", "dev"),
+        ("LS_COLORS", "rs=0:di=01;34:ln=01;36:*.tar=01;31:*README=4:*Makefile=33"),
+        ("MANPATH", "/usr/share/man:"),
+        ("NODE_ENV", "test"),
+        ("OLDPWD", "$TOP"),
+        ("PAGER", "less -R"),
+        ("PROMPT_COMMAND", "history -a"),
+        ("PS1", "${debian_chroot:+($debian_chroot)}\\u@\\h:\\w\\$ "),
+        ("PWD", "$TOP/src"),
+        ("PYTHONBREAKPOINT", "ipdb.set_trace"),
+        ("PYTHONWARNINGS", "default::DeprecationWarning"),
+        ("RAILS_ENV", "development"),
+        ("RUSTFLAGS", "-C target-cpu=native"),
+        ("RUST_BACKTRACE", "1"),
+        ("RUST_LOG", "info,app=debug"),
+        ("SHELL", "/bin/bash"),
+        ("SHLVL", "1"),
+        ("SSH_AUTH_SOCK", "/run/user/1000/keyring/ssh"),
+        ("TERM", "xterm-256color"),
+        ("TZ", "Europe/Berlin"),
+        ("USER", "dev"),
+        ("VISUAL", "code --wait"),
+        ("XDG_CURRENT_DESKTOP", "GNOME"),
+        ("XDG_RUNTIME_DIR", "/run/user/1000"),
+    ];
+    let (_directory, named) = named_by(&variables);
+    for path in "src/main.rs src/lib.rs src/app.py src/app/__init__.py include/a.h Cargo.toml package.json Makefile README.md \
+                 README LICENSE Dockerfile .env .env.example test/a.js tests/a.rs app/models.py app/debug.js dev/seed.sql build/x.sh \
+                 development/a.rb scripts/build.sh configure run build docs/index.md vim/a.vim less/a.less main.py conftest.py \
+                 index.js lib/index.js config/app.yml info/a.md history/a.md 1.md target/a native/a.c"
+        .split_whitespace()
+    {
+        assert!(!named.contains(path, "100755"), "{path}: {named:?}");
+    }
+}

@@ -120,6 +120,84 @@ fn directories_and_files_of_variables_are_known() {
     }
 }
 
+#[test]
+fn a_file_at_the_top_may_be_any_word_of_a_variable() {
+    for (name, value, loaded, others) in [
+        ("CC", "sh cc.sh", "cc.sh", "sh a/cc.sh cc.sh/a"),
+        ("MAKEFLAGS", "-s --eval=include\\ x.mk", "x.mk", "y.mk x.mk/a"),
+        ("MAKEFLAGS", "-fx.mk", "x.mk", "mk"),
+        ("ANY", "a:b,{c.sh} (d.sh)", "a b c.sh d.sh", "e.sh a/b"),
+        ("JAVA_TOOL_OPTIONS", "@args", "args", "args/a"),
+        ("ANY_COMMAND", "$(cat x.sh)", "x.sh", "a/x.sh"),
+        ("NODE_ENV", "test", "test", "test/a.js"),
+        ("USER", "build", "", "build"),
+        ("LS_COLORS", "*.tar=01;31:README=4", "", "README 4"),
+        ("CARGO_PKG_README", "README.md", "", "README.md"),
+        ("ANY", ". ..", "", "a"),
+    ] {
+        assert_loaded(name, value, loaded, others);
+    }
+    // A link at the top may lead to a file, one below a directory of that name does not matter.
+    let test = places("NODE_ENV", "test");
+    assert!(test.contains("test", LINK) && !test.contains("test/a", LINK));
+    let mut command = places("CC", "sh cc.sh");
+    command.follow(&TreeLinks::new([("cc.sh", "tools/cc")].into_iter()));
+    assert!(command.contains("tools/cc", FILE) && !command.contains("tools/other", FILE));
+}
+
+#[test]
+fn variables_named_like_places_name_some_without_a_slash() {
+    for (name, value) in [
+        ("NPM_CONFIG_USERCONFIG", "place"),
+        ("RIPGREP_CONFIG_PATH", "place"),
+        ("HGRCPATH", "place"),
+        ("DIRENV_CONFIG", "place"),
+        ("DOCKER_CONFIG", "place"),
+        ("CURL_HOME", "place"),
+        ("WGETRC", "place"),
+        ("SCREENRC", "place"),
+        ("npm_config_prefix", "place"),
+        ("GOROOT", "place"),
+        ("PYTHONPYCACHEPREFIX", "place"),
+        ("ANY_DIR", "/opt/x:place"),
+    ] {
+        assert_loaded(name, value, "place place/x a/place/x", "x places/x");
+    }
+    for (name, value) in [("GOENV", "place"), ("BUNDLE_GEMFILE", "place")] {
+        assert_loaded(name, value, "place", "x place/x");
+    }
+    for (name, value) in [("SRC_DIR", "src"), ("CARGO_TARGET_DIR", "src"), ("CDPATH", ".:src"), ("ROOT", ".")]
+    {
+        assert_loaded(name, value, "", "src/a.c a/src/a.c");
+    }
+}
+
+#[test]
+fn modules_and_programs_that_variables_have_loaded_are_known() {
+    for (name, value, loaded, others) in [
+        ("PYTHONWARNINGS", "error::mod.W", "mod.py mod/__init__.py src/mod.py mod.so", "mod/other.py W.py"),
+        (
+            "PYTHONWARNINGS",
+            "default,error::a.b.W:x.y",
+            "a/__init__.py a.py a/b.py a/b/__init__.pyc",
+            "x.py b.py",
+        ),
+        ("PYTHONWARNINGS", "ignore::DeprecationWarning", "", "DeprecationWarning.py ignore default"),
+        ("PYTHONBREAKPOINT", "mod.f", "mod.py mod/__init__.py a/mod.py mod.abi3.so", "f.py mod/f.py"),
+        ("PYTHONBREAKPOINT", "0", "", "0.py"),
+        ("GIT_EXEC_PATH", ".", "git-status git a/git-upload-pack", "status main.c git.md"),
+        ("GIT_EXEC_PATH", "/top/core", "core/git-status", "a/core/x git-status"),
+        ("COMPILER_PATH", "/opt/x:.", "as ld cc1", "main.c"),
+        ("COMPILER_PATH", "$ROOT/gcc", "gcc/as", "as"),
+        ("GCC_EXEC_PREFIX", "gcc/", "gcc/cc1", "cc1"),
+        ("AUTOENV_ASSUME_YES", "1", ".env a/.env .env.leave", ".env.example env"),
+        ("AUTOENV_ENV_FILENAME", "enter.sh", "enter.sh a/enter.sh .env", "leave.sh"),
+        ("ANY", "1", "", ".env"),
+    ] {
+        assert_loaded(name, value, loaded, others);
+    }
+}
+
 fn assert_loaded(name: &str, value: &str, loaded: &str, others: &str) {
     let places = places(name, value);
     for path in loaded.split_whitespace() {
@@ -139,6 +217,7 @@ fn changed_links_on_the_way_to_a_place_or_in_it_are_known() {
         ("PERL5LIB", ".", "File strict.pm", "docs"),
         ("LD_LIBRARY_PATH", "lib", "lib a/lib lib/x", "library"),
         ("LD_PRELOAD", "./a/x.so", "a a/x.so", "x.so"),
+        ("ENV", "test", "test a/test", "test/a test/json"),
         ("GCONV_PATH", "a/b", "a a/b a/b/c", "b"),
     ] {
         let places = places(name, value);
@@ -166,6 +245,9 @@ fn links_that_are_there_already_are_followed() {
         ("PYTHONPATH", "src", [("src/json", "../own")], "own/__init__.py", "src/a.py"),
         ("PYTHONPATH", "src", [("src/data", "../data")], "", "data/x.py"),
         ("LD_LIBRARY_PATH", "lib", [("lib/libz.so", "../out/z")], "out/z", "out/y"),
+        ("ENV", "test", [("test/json", "../out")], "", "out/x"),
+        ("ENV", "d/rc", [("a/d", "../out")], "out/rc", "out/x"),
+        ("ENV", "/top/d/rc", [("a/d", "../out")], "d/rc", "out/rc"),
     ] {
         let mut places = places(name, value);
         places.follow(&TreeLinks::new(links.into_iter()));

@@ -1,0 +1,99 @@
+//! What a shell makes of a value with variables in it, such as `$PWD/env.sh` or `${NAME:-env.sh}`.
+
+/// Texts in scripts that stand for the directory in which they run, mostly the top of the working tree.
+pub(crate) const HERE: [&str; 5] = ["$PWD", "${PWD}", "$(pwd)", "`pwd`", "$(git rev-parse --show-toplevel)"];
+
+/// The most variables of a value that are expanded, and the most results.
+const MAX_VARIABLES: usize = 16;
+const MAX_RESULTS: usize = 16;
+
+/// The texts that a value may become: with the values of its variables, which `value_of` knows, and with the defaults that it names. The
+/// directory in which the shell is becomes `.`, and so does what a command would print; its words are a text of their own.
+pub(crate) fn expansions(value: &str, value_of: &impl Fn(&str) -> Option<String>) -> Vec<String> {
+    if !value.contains(['$', '`']) {
+        return vec![value.to_owned()];
+    }
+    let value = HERE.iter().fold(value.to_owned(), |value, here| value.replace(here, "."));
+    // One between backticks is like the others, except that the same sign ends it.
+    let parts = value.split('`').enumerate();
+    let value: String =
+        parts.map(|(at, part)| if at % 2 == 1 { format!("$({part})") } else { part.to_owned() }).collect();
+    expand(&value, value_of, MAX_VARIABLES)
+}
+
+fn expand(text: &str, value_of: &impl Fn(&str) -> Option<String>, left: usize) -> Vec<String> {
+    let Some((before, after)) = text.split_once('$').filter(|_| left > 0) else {
+        return vec![text.to_owned()];
+    };
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let (mut values, rest) = if let Some(command) = after.strip_prefix('(') {
+        let (command, rest) = until_closed(command, '(', ')');
+        (vec![".".to_owned(), format!(" {command} ")], rest)
+    } else {
+        let (inner, rest) = match after.strip_prefix('{') {
+            Some(inner) => until_closed(inner, '{', '}'),
+            None => after.split_at(after.find(|c| !is_of_name(c)).unwrap_or(after.len())),
+        };
+        let (name, default) = inner.split_at(inner.find(|c| !is_of_name(c)).unwrap_or(inner.len()));
+        let value = if name == "PWD" { Some(".".to_owned()) } else { value_of(name) };
+        let default = default.trim_start_matches(':').strip_prefix(['-', '=', '+', '?']);
+        let defaults = default.map(|default| expand(default, value_of, left - 1)).unwrap_or_default();
+        (value.into_iter().chain(defaults).collect(), rest)
+    };
+    if values.is_empty() {
+        // A variable without a known value is mostly a directory of the project.
+        values.push(if rest.starts_with('/') { "." } else { "" }.to_owned());
+    }
+    let rests = expand(rest, value_of, left - 1);
+    let joined =
+        values.iter().flat_map(|value| rests.iter().map(move |rest| format!("{before}{value}{rest}")));
+    joined.take(MAX_RESULTS).collect()
+}
+
+/// What comes before the sign that closes what has been opened, and what comes after it.
+fn until_closed(text: &str, open: char, close: char) -> (&str, &str) {
+    let mut depth = 1_usize;
+    for (at, c) in text.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+        }
+        if depth == 0 {
+            return (&text[..at], &text[at + c.len_utf8()..]);
+        }
+    }
+    (text, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_RESULTS, expansions};
+
+    #[test]
+    fn variables_and_defaults_are_put_in_their_places() {
+        let value_of = |name: &str| (name == "HOME").then(|| "/home/u".to_owned());
+        for (value, expected) in [
+            ("plain", &["plain"][..]),
+            ("$PWD/benv", &["./benv"]),
+            ("${PWD}/benv", &["./benv"]),
+            ("${PWD:-x}/benv", &["./benv", "x/benv"]),
+            ("`pwd`/benv", &["./benv"]),
+            ("$HOME/p/benv", &["/home/u/p/benv"]),
+            ("${HOME}/benv", &["/home/u/benv"]),
+            ("${X:-benv}", &["benv"]),
+            ("${X-$PWD/benv}", &["./benv"]),
+            ("${X:=${Y:-benv}}", &["benv"]),
+            ("$X/benv", &["./benv"]),
+            ("be${X}nv", &["benv"]),
+            ("$(echo benv)", &[".", " echo benv "]),
+            ("$(dirname $(x))/benv", &["./benv", " dirname $(x) /benv"]),
+            ("${X", &[""]),
+            ("a$", &["a"]),
+        ] {
+            assert_eq!(expansions(value, &value_of), expected, "{value}");
+        }
+        let results = expansions(&"${A:-${B:-b}}$(c)".repeat(1000), &|_| Some("v".to_owned()));
+        assert_eq!(results.len(), MAX_RESULTS);
+    }
+}
