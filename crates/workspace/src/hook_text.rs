@@ -1,9 +1,9 @@
 //! What the text of a hook or script mentions: scripts of the working tree, modules, and programs that run what other files say.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path};
 
-use crate::shell_expansion::HERE;
+use crate::shell_expansion::{HERE, expansions};
 
 /// Programs that run what files of a project say, and the names of these files. A star stands for anything, a final slash for all files in a
 /// directory.
@@ -135,6 +135,36 @@ pub(crate) fn after_option<'w>(words: &'w [&'w str], option: &'w str) -> impl It
         words.iter().filter_map(move |word| word.strip_prefix(option)).filter(|rest| !rest.is_empty());
     let apart = words.windows(2).filter(move |pair| pair[0] == option).map(|pair| pair[1]);
     joined.chain(apart)
+}
+
+/// The directories whose programs a text runs one after another with `run-parts`, whether they exist or not. The directory in which it runs is
+/// `.`.
+pub(crate) fn run_one_by_one(text: &str) -> Vec<String> {
+    const PROGRAM: &str = "run-parts";
+    if !text.contains(PROGRAM) {
+        return Vec::new();
+    }
+    let set: HashMap<&str, String> = assignments(text).collect();
+    let lines = text.lines().filter(|line| [PROGRAM, "cd ", "pushd "].iter().any(|name| line.contains(name)));
+    let lines: Vec<String> =
+        lines.flat_map(|line| expansions(line, &|name| set.get(name).cloned())).collect();
+    let mut entered = vec![".".to_owned()];
+    let mut found = Vec::new();
+    for words in lines.iter().flat_map(|line| commands(line)).map(Vec::from_iter) {
+        let is_program = |word: &&str| word.rsplit('/').next() == Some(PROGRAM);
+        let after = |at: usize| words[at..].iter().filter(|word| !word.starts_with('-'));
+        if words.first().is_some_and(|word| ["cd", "pushd"].contains(word)) {
+            entered.extend(after(1).next().map(|word| (*word).to_owned()));
+        }
+        let Some(at) = words.iter().position(is_program) else { continue };
+        for directory in after(at + 1) {
+            match directory.starts_with(['/', '~']) {
+                true => found.push((*directory).to_owned()),
+                false => found.extend(entered.iter().map(|from| format!("{from}/{directory}"))),
+            }
+        }
+    }
+    found
 }
 
 /// Programs that run a file which is not always named in full, and what they may put behind its name.

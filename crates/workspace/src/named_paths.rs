@@ -20,7 +20,7 @@ use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
     assignments, commands, has_script_name, is_perl, is_runner_file, mentioned, module_files, plain,
-    runner_files, settings_places, sourced_files, words,
+    run_one_by_one, runner_files, settings_places, sourced_files, words,
 };
 
 /// Bytes of a hook or script that are looked at, and the most hooks of a directory.
@@ -326,6 +326,15 @@ impl NamedPaths {
         }
         let runs_directories = text.lines().filter(|line| line.contains("run-parts"));
         self.named.extend(named_in_hook(&runs_directories.collect::<Vec<_>>().join("\n"), tree));
+        for directory in run_one_by_one(&text) {
+            let is_elsewhere =
+                directory.starts_with(['/', '~']) && tree.within(Path::new(&directory)).is_empty();
+            let paths = tree.relative(&directory);
+            if paths.is_empty() && !is_elsewhere {
+                self.script_directories.push(String::new());
+            }
+            self.named.extend(paths);
+        }
         let entered = directories_in(&text, top);
         // Settings have the program and its arguments in different places.
         let as_command = match kind {

@@ -474,3 +474,37 @@ fn an_ordinary_environment_holds_nothing_back() {
         assert!(!named.contains(path, "100755"), "{path}: {named:?}");
     }
 }
+
+#[test]
+fn directories_that_run_parts_runs_are_named_before_they_exist() {
+    for command in [
+        "run-parts tools",
+        "run-parts --exit-on-error ./tools",
+        "/usr/bin/run-parts --regex '.*' tools/",
+        "run-parts \"$(git rev-parse --show-toplevel)/tools\"",
+        "run-parts ${ROOT}/tools",
+        "D=tools; run-parts $D",
+        "cd tools && run-parts .",
+        "cd $ROOT/tools; exec run-parts ./",
+        "run-parts $TOP/tools",
+    ] {
+        let quoted = command.replace('"', "\\\"");
+        for (config, hook) in [
+            (format!("[alias]\n\tx = \"!{quoted}\"\n"), ""),
+            (format!("[core]\n\tfsmonitor = \"{quoted}\"\n"), ""),
+            (String::new(), command),
+        ] {
+            let (_directory, top) = repository(&config, &[]);
+            let hook = hook.replace("$TOP", &top.display().to_string());
+            fs::create_dir_all(top.join(".git/hooks")).expect("made");
+            fs::write(top.join(".git/hooks/post-merge"), hook).expect("written");
+            let named = named_in(&top);
+            assert!(named.contains("tools/check", "100755"), "{command} by {config}: {named:?}");
+            assert!(!named.contains("src/main.rs", FILE), "{command} by {config}: {named:?}");
+        }
+    }
+    let (_directory, top) = repository("[alias]\n\tx = !run-parts .\n", &[]);
+    assert!(named_in(&top).contains("check", "100755") && !named_in(&top).contains("src/check", "100755"));
+    let (_directory, top) = repository("[alias]\n\tx = !run-parts /etc/tools\n", &[]);
+    assert!(!named_in(&top).contains("tools/check", "100755") && !named_in(&top).contains("check", "100755"));
+}
