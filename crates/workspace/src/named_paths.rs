@@ -12,6 +12,7 @@ use ignore::{DirEntry, WalkBuilder};
 
 use crate::disk_links::ways_of;
 use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
+use crate::home_links::links_in_hidden_places;
 use crate::hub::UsersMachine;
 use crate::relative_places::{Place, RelativePlaces};
 use crate::settings_text::Setting;
@@ -88,7 +89,9 @@ const ACTING_SETTINGS: [&str; 19] = [
 ];
 
 /// Files and directories of a home directory with settings of the user's programs: what is in them is run, or says what is.
-const USERS_OWN: [&str; 32] = [
+const USERS_OWN: [&str; 35] = [
+    ".bash_aliases",
+    ".bash_completion",
     ".bash_login",
     ".bash_logout",
     ".bash_profile",
@@ -112,6 +115,7 @@ const USERS_OWN: [&str; 32] = [
     ".gnupg",
     ".inputrc",
     ".local/bin",
+    ".local/lib",
     ".local/share/autonoe",
     ".npmrc",
     ".profile",
@@ -175,6 +179,13 @@ impl NamedPaths {
         let of_user = home.into_iter().flat_map(|home| USERS_OWN.map(|name| home.join(name)));
         let of_user = of_user.chain(users.git_settings.iter().cloned());
         found.named.extend(of_user.flat_map(|path| tree.inside(&path)));
+        for link in home.iter().flat_map(|home| links_in_hidden_places(home, top)) {
+            let paths = tree.within(&link);
+            if paths.iter().any(String::is_empty) {
+                found.relative.add_project_itself();
+            }
+            found.named.extend(paths.into_iter().filter(|path| !path.is_empty()));
+        }
         for value in &users.commands {
             let words: Vec<_> = tree.words(value).filter(|word| word.contains(['/', '.'])).collect();
             found.named.extend(words.iter().flat_map(|word| tree.relative(word)));

@@ -17,7 +17,7 @@ use crate::tree_links::TreeLinks;
 /// back.
 #[rustfmt::skip]
 const CODE_ENDS: &[&str] = &[
-    ".desktop", ".el", ".elc", ".ini", ".jl", ".scm", ".tcl", ".tm", ".typelib", ".vim", "gconv-modules", "tclIndex",
+    ".desktop", ".el", ".elc", ".fish", ".ini", ".jl", ".lua", ".pth", ".scm", ".tcl", ".tm", ".typelib", ".vim", "gconv-modules", "tclIndex",
 ];
 
 /// The programs that git and compilers look for in directories of their own, beside those whose names begin with `git-`.
@@ -117,6 +117,11 @@ impl RelativePlaces {
                 false => {}
             }
         }
+    }
+
+    /// Adds the project as a directory from which some program loads.
+    pub(crate) fn add_project_itself(&mut self) {
+        self.insert(Loaded::Code, Place::from_top(String::new()));
     }
 
     /// Adds those of a variable of which it is known what programs load from there; says whether it is one. `find` says where an entry leads.

@@ -508,3 +508,32 @@ fn directories_that_run_parts_runs_are_named_before_they_exist() {
     let (_directory, top) = repository("[alias]\n\tx = !run-parts /etc/tools\n", &[]);
     assert!(!named_in(&top).contains("tools/check", "100755") && !named_in(&top).contains("check", "100755"));
 }
+
+#[test]
+fn what_links_of_the_home_directory_lead_to_is_named() {
+    let (_directory, top) = repository("", &[]);
+    let directory = tempfile::tempdir().expect("made");
+    let home = directory.path().canonicalize().expect("there");
+    for (link, target) in [
+        (".local/lib/python3.11/site-packages", "site"),
+        (".ssh/config", "dot/ssh"),
+        (".bash_completion", "dot/completion"),
+        (".own/deep/er/rc", "new/../rc"),
+        ("work", "docs"),
+    ] {
+        let path = home.join(link);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        std::os::unix::fs::symlink(top.join(target), path).expect("linked");
+    }
+    let users = UsersMachine { home: Some(home.clone()), ..UsersMachine::default() };
+    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+    for path in ["site/a.pth", "site/a/__init__.py", "dot/ssh", "dot/completion", "rc"] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["dot/other", "docs/a.md", "src/main.rs", "a.lua"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+    std::os::unix::fs::symlink(&top, home.join(".own/nvim")).expect("linked");
+    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+    assert!(named.contains("lua/init.lua", FILE) && !named.contains("README.md", FILE), "{named:?}");
+}

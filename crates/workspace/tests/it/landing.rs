@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -53,7 +54,7 @@ async fn the_users_branch_is_fast_forwarded_and_the_files_updated() {
 #[tokio::test]
 async fn a_directory_in_place_of_a_file_lands() {
     let fixture = HubFixture::new().await;
-    std::os::unix::fs::symlink("a.txt", fixture.path("link")).unwrap();
+    symlink("a.txt", fixture.path("link")).unwrap();
     fixture.git(&["add", "link"]);
     fixture.git(&["commit", "-q", "-m", "a link"]);
     let (workspace, revision) = fixture.workspace().await;
@@ -394,7 +395,7 @@ async fn what_the_users_git_runs_does_not_land_under_any_name() {
 #[tokio::test]
 async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
     let fixture = HubFixture::new().await;
-    std::os::unix::fs::symlink("cfg", fixture.path(".vscode")).unwrap();
+    symlink("cfg", fixture.path(".vscode")).unwrap();
     fixture.commit(&[("cfg/tasks.json", "{}"), ("docs/HEAD", "not a repository")]);
     let (workspace, revision) = fixture.workspace().await;
     let files = [("cfg/tasks.json", "evil"), ("docs/config", "[core]\n\tfsmonitor = evil\n"), ("docs2", "")];
@@ -404,7 +405,7 @@ async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
 
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
-    std::os::unix::fs::symlink(".git/hooks", workspace.tree().join("tools")).unwrap();
+    symlink(".git/hooks", workspace.tree().join("tools")).unwrap();
     fixture.work(&workspace, &[("b.txt", "b\n")]);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["tools".into()]));
@@ -477,7 +478,7 @@ async fn the_users_specification_does_not_become_a_link() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
     let tree = workspace.tree();
-    std::os::unix::fs::symlink("/etc/passwd", tree.join("spec")).unwrap();
+    symlink("/etc/passwd", tree.join("spec")).unwrap();
     fixture.git_in(&tree, &["add", "spec"]);
     let blob = fixture.git_in(&tree, &["rev-parse", ":spec"]);
     fixture.git_in(&tree, &["update-index", "--add", "--cacheinfo", &format!("120000,{blob},SPEC.md")]);
@@ -491,7 +492,7 @@ async fn the_specification_of_another_part_is_the_users_too() {
     let directory = TestDirectory::default();
     directory.git(&["init", "-q", "-b", "main", "."]);
     directory.write("linked/a.txt", "");
-    std::os::unix::fs::symlink("../plan.md", directory.path("linked/SPEC.md")).unwrap();
+    symlink("../plan.md", directory.path("linked/SPEC.md")).unwrap();
     directory.commit(&[("app/a.txt", "one\n"), ("other/SPEC.md", "# Other\n"), ("plan.md", "# Linked\n")]);
     let fixture = HubFixture::of(directory, "app").await;
     let (workspace, revision) = fixture.workspace().await;
@@ -594,6 +595,28 @@ async fn what_git_or_a_tool_would_run_by_a_detour_is_held_back() {
         let why = refusal(fixture.land(&workspace, &revision).await);
         assert_eq!(why, LandingRefusal::SelfActing(vec![held.to_owned()]), "{prepare}");
     }
+}
+
+#[tokio::test]
+async fn what_the_users_home_path_and_variables_lead_to_is_held_back() {
+    let mut fixture = HubFixture::new().await;
+    let (root, home) = (fixture.root().canonicalize().unwrap(), fixture.home().canonicalize().unwrap());
+    symlink(root.join("bin"), home.join("bin")).unwrap();
+    fs::create_dir(home.join(".ssh")).unwrap();
+    symlink(root.join("dot/ssh"), home.join(".ssh/config")).unwrap();
+    fixture.hub.users.search_path = vec![home.join("bin"), root.join("new/../sbin"), PathBuf::from("/bin")];
+    fixture.hub.users.home = Some(home);
+    let variables =
+        [("BASH_ENV", "${X:-benv}"), ("CC", "sh cc.sh"), ("DOCKER_CONFIG", "docker"), ("NODE_ENV", "test")];
+    fixture.hub.users.variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    fixture.git(&["config", "alias.x", "!run-parts parts"]);
+    let (workspace, revision) = fixture.workspace().await;
+    let held = ["benv", "bin/sh", "cc.sh", "docker/config.json", "dot/ssh", "parts/a", "sbin/ls"];
+    let others = ["bin/our-own", "src/main.c", "test/a.js", "dot/other", "a/cc.sh"];
+    let files: Vec<_> = held.iter().chain(&others).map(|path| (*path, "x\n")).collect();
+    fixture.work(&workspace, &files);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(held.map(str::to_owned).to_vec()));
 }
 
 #[tokio::test]
