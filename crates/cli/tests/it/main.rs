@@ -41,6 +41,7 @@ mod interrupt;
 mod interrupted_agents;
 mod junk_agents;
 mod kill;
+mod many_workers;
 mod matrix;
 mod mcp;
 mod mcp_login;

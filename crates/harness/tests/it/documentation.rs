@@ -5,7 +5,7 @@ use std::path::Path;
 
 use autonoe_harness::alerts::AlertType;
 use autonoe_harness::control::Priority;
-use autonoe_harness::recovery::{RECOVERY_BUDGET, Recovery, RecoveryBudget, RecoveryState};
+use autonoe_harness::recovery::{RECOVERY_BUDGET, RECOVERY_SHARE, Recovery, RecoveryBudget, RecoveryState};
 use autonoe_harness::roadmap::{MAX_ROADMAP, MAX_TASKS, Roadmap};
 use autonoe_harness::{progress, repetition, stuck};
 
@@ -57,6 +57,7 @@ fn the_numbers_are_those_of_the_code() {
         format!("may have {} MiB and 10,000 tasks", MAX_ROADMAP / 1024 / 1024),
         format!("Below {} it made no progress", progress::PROGRESS_THRESHOLD),
         format!("all of them together {RECOVERY_BUDGET}, and none is tried twice"),
+        format!("share = {RECOVERY_SHARE} "),
     ] {
         assert!(page.contains(&words), "{words}");
     }
