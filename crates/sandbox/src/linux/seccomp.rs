@@ -101,8 +101,9 @@ const REFUSED_IF_SHARED: &[c_long] = &[
     libc::SYS_shmget,
 ];
 
-/// With Landlock, also refused for any other process than the caller, by the argument that names it: changes of how it runs. Without a
-/// process namespace, these would be the user's other processes.
+/// With Landlock, and where programs may not trace each other, also refused for any other process than the caller, by the argument that
+/// names it: changes of how it runs. Without a process namespace, these would be the user's other processes; in the room of a check, the
+/// one that judges.
 const OF_ANOTHER_PROCESS: &[(c_long, u8)] = &[
     (libc::SYS_sched_setaffinity, 0),
     (libc::SYS_sched_setattr, 0),
@@ -218,6 +219,17 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
         rules.insert(libc::SYS_clone, new_namespace.clone());
         rules.insert(libc::SYS_unshare, new_namespace);
     }
+    // New limits for another process: with a size of 0, a judge could not write down what it has found.
+    rules.insert(libc::SYS_prlimit64, vec![rule(vec![is_not(0, 0)?, is_not(2, 0)?])?]);
+    // Not in sessions with a process namespace: threads that choose their processor name themselves, which no filter can tell apart.
+    if net == Net::Shared || !bounds.tracing {
+        for &(call, process) in OF_ANOTHER_PROCESS {
+            rules.insert(call, vec![rule(vec![is_not(process, 0)?])?]);
+        }
+        for &(call, process) in OF_OTHER_PROCESSES {
+            rules.insert(call, vec![rule(vec![is_not(0, process)?])?, rule(vec![is_not(1, 0)?])?]);
+        }
+    }
     let mut requests = INJECT_TERMINAL_INPUT
         .map(|request| rule(vec![is(1, request)?]))
         .into_iter()
@@ -229,14 +241,6 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
         for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
             rules.insert(call, vec![rule(vec![has(flags, MSG_FASTOPEN)?])?]);
         }
-        for &(call, process) in OF_ANOTHER_PROCESS {
-            rules.insert(call, vec![rule(vec![is_not(process, 0)?])?]);
-        }
-        for &(call, process) in OF_OTHER_PROCESSES {
-            rules.insert(call, vec![rule(vec![is_not(0, process)?])?, rule(vec![is_not(1, 0)?])?]);
-        }
-        // Without a process namespace, the limits of the user's other processes could be changed.
-        rules.insert(libc::SYS_prlimit64, vec![rule(vec![is_not(0, 0)?, is_not(2, 0)?])?]);
         for request in ATTRIBUTE_REQUESTS {
             requests.push(rule(vec![is(1, request)?])?);
         }
