@@ -5,7 +5,10 @@
 
 use std::io;
 
-use landlock::{CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreated, Scope};
+use landlock::{
+    AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated,
+    RulesetCreatedAttr, RulesetError, Scope,
+};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getppid, kill_process_group, test_kill_process};
 
@@ -20,8 +23,14 @@ pub(crate) fn landlock_scopes_signals() -> bool {
 
 /// Restricts signals only. `None` if the kernel cannot do that (before Linux 6.12).
 fn ruleset() -> Option<RulesetCreated> {
-    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement).scope(Scope::Signal);
-    ruleset.and_then(Ruleset::create).ok()
+    let restrict_signals = || -> Result<RulesetCreated, RulesetError> {
+        let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let created = ruleset.scope(Scope::Signal)?.handle_access(AccessFs::Refer)?.create()?;
+        // A domain that says nothing about files still refuses to rename and link them between directories, in all domains within it.
+        let Ok(everywhere) = PathFd::new("/") else { return Ok(created) };
+        created.add_rule(PathBeneath::new(everywhere, AccessFs::Refer))
+    };
+    restrict_signals().ok()
 }
 
 impl SignalScope {

@@ -26,6 +26,23 @@ async fn everyday_work_succeeds() {
 }
 
 #[tokio::test]
+async fn files_can_be_renamed_and_linked_between_directories() {
+    let Some(test_room) = test_room().await else { return };
+    test_room
+        .succeeds(
+            "set -e; mkdir -p a/deep b; echo x > a/x
+             python3 -c \"import os; os.rename('a/x', 'b/x'); os.link('b/x', 'a/deep/y'); os.rename('a/deep', 'b/deep')\"
+             cat b/x b/deep/y; python3 -c \"import os; os.rename('b/x', '$HOME/x')\"; cat ~/x
+             git init -q . && git add b && git mv b/deep a && ls a/deep/y",
+        )
+        .await;
+    let outside = |call| format!("python3 -c \"import os; os.{call}\"");
+    test_room.fails(&outside("link('$OUTSIDE/secret', 'secret')")).await;
+    test_room.fails(&outside("link('/etc/hostname', 'hostname')")).await;
+    test_room.fails(&outside("rename('b', '$OUTSIDE/b')")).await;
+}
+
+#[tokio::test]
 async fn nothing_outside_can_be_written_or_read() {
     let Some(test_room) = test_room().await else { return };
     for attempt in [
