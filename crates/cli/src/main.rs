@@ -7,6 +7,7 @@ mod backend_name;
 mod backend_settings;
 mod browser;
 mod build_info;
+mod check_room;
 mod command_line;
 mod commands;
 mod completion_candidates;

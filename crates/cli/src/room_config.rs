@@ -22,6 +22,7 @@ use autonoe_store::{Project, UserConfig};
 use autonoe_verify::CheckoutFactory;
 use tokio::process::Command;
 
+use crate::check_room::show_only_what_is_fixed;
 use crate::environment::Environment;
 use crate::work_place::WorkPlace;
 use crate::write_fault::cannot_write;
@@ -209,10 +210,8 @@ pub fn checkout_factory(
     place: &WorkPlace,
 ) -> CheckoutFactory {
     let mut check_room = room_config.clone();
-    // Not what agents may write: something could be left there for a check to find.
-    let readable = [environment.toolchain().read.as_slice(), &user.sandbox.read].concat();
-    check_room.bounds.read = readable.iter().filter_map(|path| path.canonicalize().ok()).collect();
     use_own_search_path(&mut check_room.env, environment);
+    show_only_what_is_fixed(&mut check_room, environment, user);
     // Checks have a home of their own with settings for git.
     check_room.env.retain(|(name, _)| !name.starts_with("GIT_CONFIG_"));
     check_room.bounds.shown_at = None;

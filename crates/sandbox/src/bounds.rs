@@ -167,12 +167,14 @@ impl Bounds {
 
     /// Whether programs can read `path`, as far as the room is concerned.
     pub fn can_read(&self, path: &Path) -> bool {
-        let own = [&self.root].into_iter().chain(&self.read).chain(&self.write).map(PathBuf::as_path);
-        system_paths::SYSTEM
-            .into_iter()
-            .map(Path::new)
-            .chain(own)
-            .any(|directory| path.starts_with(directory))
+        self.has_read_only(path) || self.writable().any(|directory| path.starts_with(directory))
+    }
+
+    /// Whether `path` is in a directory of the system or one of `read`.
+    pub fn has_read_only(&self, path: &Path) -> bool {
+        let read = self.read.iter().map(PathBuf::as_path);
+        let mut shown = system_paths::SYSTEM.into_iter().map(Path::new).chain(read);
+        shown.any(|directory| path.starts_with(directory))
     }
 
     /// The path at which programs see `path`.

@@ -545,6 +545,7 @@ impl CheckoutFactory {
         let is_outside_project =
             |path: &&PathBuf| !path.starts_with(&self.root) && !self.root.starts_with(path);
         bounds.read = usual.read.iter().filter(is_outside_project).cloned().collect();
+        bounds.hidden = usual.hidden.iter().filter(|path| bounds.has_read_only(path)).cloned().collect();
         bounds.limits = usual.limits;
         bounds
     }

@@ -13,6 +13,7 @@ mod bad_checks;
 mod bad_input;
 mod binary;
 mod browser;
+mod check_rooms;
 mod checks;
 mod claude;
 mod codex;
