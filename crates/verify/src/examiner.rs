@@ -25,6 +25,7 @@ use autonoe_store::{
 
 use crate::blocking::blocking;
 use crate::briefing::briefing;
+use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run;
@@ -595,16 +596,19 @@ fn leads_elsewhere(
     })
 }
 
-/// Files that test runners read by themselves, and that were not there when the checks were new.
+/// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
 fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String> {
     let known = registry.runner_files.clone().unwrap_or_default();
     let is_new =
         |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
-    let found = checkout.found_by_checks().into_iter().filter(is_new);
-    let found = found.map(|file| match checkout.has_entry(&file) {
-        true => file,
-        false => format!("{file} (made by a check's command)"),
-    });
+    // A new manifest is the work itself.
+    let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
+    let found = checkout.found_by_checks().into_iter().filter(|file| is_new(file) && !is_manifest(file));
+    let found =
+        found.filter(is_in_known).map(|file| match checkout.has_entry(manifest_of(&file).unwrap_or(&file)) {
+            true => file,
+            false => format!("{file} (made by a check's command)"),
+        });
     checkout.runner_files().into_iter().filter(is_new).chain(found).collect()
 }
 

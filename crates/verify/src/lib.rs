@@ -3,6 +3,7 @@
 
 mod blocking;
 mod briefing;
+mod cargo_targets;
 mod changes;
 mod check_limit;
 mod check_results;

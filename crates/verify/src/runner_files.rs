@@ -9,6 +9,7 @@ use autonoe_core::python_modules::PYTHON_MODULES;
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
+use crate::cargo_targets::{decisive_settings, is_manifest};
 use crate::make_rules::in_the_way_of_make;
 
 /// Ends of paths, wherever they are.
@@ -52,6 +53,10 @@ const NAMES: &[&str] = &[
     "node.config.json",
     "nose2.cfg",
     "noxfile.py",
+    // `copy` and `pickle` of Python try to import it.
+    "org/python/__init__.py",
+    "org/python/core.py",
+    "org/python/core/__init__.py",
     "pyproject.toml",
     "pytest.ini",
     "pytest.toml",
@@ -68,8 +73,84 @@ const NAMES: &[&str] = &[
 ];
 
 /// Modules that Python or pytest imports by itself.
-const RUNNER_MODULES: &[&str] =
-    &["_pytest", "conftest", "iniconfig", "pluggy", "pytest", "sitecustomize", "usercustomize"];
+const RUNNER_MODULES: &[&str] = &[
+    "_pytest",
+    "conftest",
+    "exceptiongroup",
+    "iniconfig",
+    "org",
+    "packaging",
+    "pluggy",
+    "py",
+    "pygments",
+    "pytest",
+    "sitecustomize",
+    "tomli",
+    "usercustomize",
+];
+
+/// Headers of C's library and of Unix, and those of C++ whose names are no everyday words. A compiler that looks in the project first takes
+/// its file instead.
+const HEADERS: &[&str] = &[
+    "alloca.h",
+    "assert.h",
+    "complex.h",
+    "ctype.h",
+    "dirent.h",
+    "errno.h",
+    "fcntl.h",
+    "fenv.h",
+    "float.h",
+    "getopt.h",
+    "inttypes.h",
+    "iso646.h",
+    "limits.h",
+    "locale.h",
+    "malloc.h",
+    "math.h",
+    "memory.h",
+    "poll.h",
+    "pthread.h",
+    "regex.h",
+    "setjmp.h",
+    "signal.h",
+    "stdalign.h",
+    "stdarg.h",
+    "stdatomic.h",
+    "stdbit.h",
+    "stdbool.h",
+    "stdckdint.h",
+    "stddef.h",
+    "stdint.h",
+    "stdio.h",
+    "stdlib.h",
+    "stdnoreturn.h",
+    "string.h",
+    "strings.h",
+    "tgmath.h",
+    "threads.h",
+    "time.h",
+    "uchar.h",
+    "unistd.h",
+    "wchar.h",
+    "wctype.h",
+    "cassert",
+    "cerrno",
+    "climits",
+    "cmath",
+    "cstddef",
+    "cstdint",
+    "cstdio",
+    "cstdlib",
+    "cstring",
+    "fstream",
+    "iomanip",
+    "iostream",
+    "ostream",
+    "sstream",
+    "stdexcept",
+    "string_view",
+];
 
 /// Tools that only style or build what is there.
 const HARMLESS: &[&str] = &["markdownlint", "nvm", "postcss", "prettier", "stylelint", "tailwind"];
@@ -101,7 +182,10 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || is_settings_name(name)
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
+        || HEADERS.contains(&name)
         || format!("/{path}").contains("/.mvn/")
+        // Java's compiler runs the annotation processors that are named there.
+        || format!("/{path}").ends_with(&format!("/META-INF/services/{name}"))
         || (name == "entry_points.txt" && (path.contains(".dist-info/") || path.contains(".egg-info/")))
         || shadows_python(path)
         || shadows_a_program(path)
@@ -165,8 +249,8 @@ fn files_in(root: &Path) -> impl Iterator<Item = DirEntry> {
     walk.filter_map(Result::ok).take(MAX_FILES)
 }
 
-/// The files below `root` that test runners and interpreters read by themselves, without those of dependencies, and what is in the way of
-/// the targets that a check has made there.
+/// The files below `root` that test runners and interpreters read by themselves, without those of dependencies, the settings of manifests
+/// among them, and what is in the way of the targets that a check has made there.
 pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &CancellationToken) -> BTreeSet<String> {
     let packages = PROGRAMS.iter().map(|name| format!("node_modules/.bin/{name}"));
     let packages = packages.filter(|path| root.join(path).symlink_metadata().is_ok());
@@ -175,10 +259,14 @@ pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &Cancellatio
         .filter_map(|entry| {
             let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
             let is_read = is_runner_file(&path) || (entry.path_is_symlink() && is_linked_package(&path));
-            is_read.then_some(path)
+            (is_read || is_manifest(&path)).then_some(path)
         })
         .chain(packages)
         .collect();
+    let settings =
+        found.iter().filter(|path| is_manifest(path)).flat_map(|path| decisive_settings(root, path));
+    let settings: Vec<String> = settings.collect();
+    found.extend(settings);
     found.extend(in_the_way_of_make(root, check, files_in(root).map(DirEntry::into_path), cancel));
     found
 }
@@ -269,6 +357,14 @@ mod tests {
             "_pytest/__init__.py",
             "sitecustomize/__init__.py",
             "x.dist-info/entry_points.txt",
+            "org.py",
+            "org/__init__.py",
+            "a/org/python/core.py",
+            "META-INF/services/javax.annotation.processing.Processor",
+            "src/META-INF/services/x",
+            "assert.h",
+            "include/stdio.h",
+            "a/cassert",
         ] {
             assert!(is_runner_file(path), "{path}");
         }
@@ -283,6 +379,11 @@ mod tests {
             "src/config.js",
             "app.config.json",
             "tailwind.config.js",
+            "org/python/other/core.py",
+            "META-INF/MANIFEST.MF",
+            "myassert.h",
+            "src/list",
+            "Cargo.toml",
         ] {
             assert!(!is_runner_file(path), "{path}");
         }

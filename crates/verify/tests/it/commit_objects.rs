@@ -147,6 +147,17 @@ async fn new_files_that_test_runners_read_are_named() {
 }
 
 #[tokio::test]
+async fn settings_of_a_manifest_that_was_there_are_named() {
+    let manifest = "[package]\nname = \"a\"\n[[bin]]\nname = \"a\"\npath = \"calc.rs\"\n";
+    let fixture = VerifyFixture::with_files(SPEC, &[("Cargo.toml", manifest)]);
+    let examiner = fixture.prepared().await;
+    let changed = format!("{manifest}[[test]]\nname = \"suite\"\nharness = false\n");
+    fixture.commit(&[("calc.sh", ADDS), ("Cargo.toml", &changed), ("new/Cargo.toml", &changed)]);
+    let named = "read these new files by themselves: Cargo.toml ([[test]] harness = false).";
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+}
+
+#[tokio::test]
 async fn files_that_test_runners_read_are_named_if_a_check_makes_them() {
     let spec = "# Calc\n\n```check A\n$ sh build.sh\n$ sh calc.sh add 2 3\n5\n```\n";
     let fixture = VerifyFixture::new(spec);
