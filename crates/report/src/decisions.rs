@@ -1,7 +1,7 @@
 //! The decisions section: disputed files, checks that do not count, doubted deliverables and blocked ones.
 
 use autonoe_core::deliverable::DeliverableStatus;
-use autonoe_verify::{check_key, describe_change, why_not_counted};
+use autonoe_verify::{check_key, describe_change, describe_dispute, why_not_counted};
 
 use crate::document::{ReportBlock, ReportLine, code, section, text};
 use crate::facts::RunFacts;
@@ -12,7 +12,7 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
     for path in facts.book.disputes.keys() {
         items.push(vec![
             code(path.to_string()),
-            text(", which checks depend on, differs from the accepted version. The accepted version is used until you decide: "),
+            text(format!(", which checks depend on, {}: ", describe_dispute(&facts.book, path))),
             code(format!("autonoe checks accept {path}")),
             text(" or "),
             code(format!("autonoe checks reject {path}")),

@@ -333,8 +333,8 @@ impl ProjectExaminer {
         }
         for path in new {
             let message = format!(
-                "it differs from the accepted version, which checks use until you decide: \
-                 `autonoe checks accept {path}` or `autonoe checks reject {path}`"
+                "it {}: `autonoe checks accept {path}` or `autonoe checks reject {path}`",
+                oracles::describe_dispute(registry, &path)
             );
             self.emit(RunEvent::Disputed { path: path.to_string(), message }).await?;
         }
@@ -622,14 +622,14 @@ fn record_failures(registry: &mut CheckRegistry, results: &CheckResults) {
     }
 }
 
-fn author(evidence: &[CheckEvidence]) -> CheckAuthor {
+pub(crate) fn author(evidence: &[CheckEvidence]) -> CheckAuthor {
     let is_users =
         |evidence: &CheckEvidence| evidence.counts && evidence.check.origin != CheckOrigin::Proposed;
     if evidence.iter().any(is_users) { CheckAuthor::User } else { CheckAuthor::Builder }
 }
 
 /// The name of a layer that does not enforce everything: builders and checks share temporary files or memory there.
-fn partial_layer(layer: SandboxLayer) -> Option<String> {
+pub(crate) fn partial_layer(layer: SandboxLayer) -> Option<String> {
     match layer {
         SandboxLayer::Bubblewrap => None,
         SandboxLayer::None => Some("a machine without a sandbox".to_owned()),

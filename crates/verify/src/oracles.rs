@@ -325,6 +325,16 @@ pub(crate) fn record_disputes(
     new
 }
 
+/// What became of a disputed file and what checks do until the user decides, as words that follow its name.
+pub fn describe_dispute(registry: &CheckRegistry, file: &ProtectedPath) -> &'static str {
+    let is_gone = registry.disputes.get(file).is_some_and(|dispute| dispute.sha256.is_none());
+    match registry.files.contains_key(file) {
+        false => "was added, and there is no accepted version of it; checks do not see it until you decide",
+        true if is_gone => "was removed; checks use the accepted version until you decide",
+        true => "differs from the accepted version, which checks use until you decide",
+    }
+}
+
 /// Protected files that are not as they were restored, or were added, in a tree where nothing runs any more.
 pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Result<Vec<String>, Fault> {
     let (root, registry) = (root.to_owned(), registry.clone());

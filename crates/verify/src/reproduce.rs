@@ -1,21 +1,27 @@
 //! Reproducing evidence: the same checks, on the same commit, from a fresh checkout.
 
+use autonoe_core::check::{Check, Finding};
 use autonoe_core::fault::Fault;
 use autonoe_store::{CheckRegistry, Project};
 
 use crate::check_run::{self, CheckRun};
 use crate::checkout::{Checkout, CheckoutFactory};
 use crate::evidence::Evidence;
+use crate::examiner::{author, partial_layer};
 
 /// Result of reproducing evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reproduction {
     /// Description of the checked revision.
     pub shown: String,
+    /// What a reader must know about "reproduced", as [`Finding::qualification`] has it, but for the criteria.
+    pub qualification: String,
     /// Whether the files are those of the evidence.
     pub same_tree: bool,
     /// Each check as recorded in the evidence, and as it ran now.
     pub runs: Vec<(CheckRun, CheckRun)>,
+    /// The checks that belong to no deliverable, as they ran now.
+    pub whole: Vec<CheckRun>,
 }
 
 impl Reproduction {
@@ -25,11 +31,13 @@ impl Reproduction {
     }
 }
 
-/// Runs the checks of the evidence again. Evidence without a commit is checked against the current files.
+/// Runs the checks of the evidence again, and those of the `whole` project on the same files. Evidence without a commit is checked against
+/// the current files.
 pub async fn reproduce(
     project: &Project,
     checkouts: &CheckoutFactory,
     evidence: &Evidence,
+    whole: &[&Check],
 ) -> Result<Reproduction, Fault> {
     let registry = CheckRegistry::load(project)?;
     let checkout: Checkout = checkouts.check_out(evidence.commit.as_deref()).await?;
@@ -38,10 +46,21 @@ pub async fn reproduce(
         let now = check_run::run(&proof.check, &checkout, &registry, project).await?;
         runs.push((proof.run.clone(), now));
     }
+    let mut whole_runs = Vec::new();
+    for check in whole {
+        whole_runs.push(check_run::run(check, &checkout, &registry, project).await?);
+    }
+    let finding = Finding {
+        checks_by: author(&evidence.checks),
+        partial_layer: partial_layer(checkouts.room_config.sandbox.layer()),
+        ..Finding::unchecked(evidence.at)
+    };
     let reproduction = Reproduction {
         shown: checkout.revision.describe(),
+        qualification: finding.qualification(),
         same_tree: checkout.revision.tree == evidence.tree,
         runs,
+        whole: whole_runs,
     };
     checkout.close().await;
     Ok(reproduction)

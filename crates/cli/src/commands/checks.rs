@@ -5,7 +5,9 @@ use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_report::{check_state, project_checks};
 use autonoe_store::{CheckRegistry, LockHolder, ProjectUse};
-use autonoe_verify::{accept, check_key, describe_change, reject, why_not_counted, written_checks};
+use autonoe_verify::{
+    accept, check_key, describe_change, describe_dispute, reject, why_not_counted, written_checks,
+};
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
 use serde_json::json;
@@ -115,7 +117,8 @@ fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
     }
     for path in book.disputes.keys() {
         text.push_str(&format!(
-            "\nDisputed: {path} differs from the accepted version. Run `autonoe checks accept {path}` or `autonoe checks reject {path}`\n"
+            "\nDisputed: {path} {}. Run `autonoe checks accept {path}` or `autonoe checks reject {path}`\n",
+            describe_dispute(book, path)
         ));
     }
     text

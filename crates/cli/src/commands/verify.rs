@@ -1,6 +1,6 @@
 //! `autonoe verify`
 
-use autonoe_core::check::Assurance;
+use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
@@ -8,7 +8,8 @@ use autonoe_core::status::ProjectStatus;
 use autonoe_report::project_checks;
 use autonoe_store::{CheckRegistry, Project, StatusStore};
 use autonoe_verify::{
-    CheckoutFactory, Evidence, NO_COMMIT, Reproduction, changes_concerning, last_commit, reproduce,
+    CheckRun, CheckoutFactory, Evidence, NO_COMMIT, Reproduction, changes_concerning, last_commit,
+    of_project, reproduce,
 };
 use autonoe_workspace::SiteOptions;
 use clap::Args;
@@ -26,7 +27,7 @@ use crate::work_place::WorkPlace;
 
 /// Rerun the checks of verified deliverables on a fresh checkout of the commit they were verified on
 ///
-/// Exits with 0 if everything is reproduced by your present checks, with 7 if not.
+/// Exits with 0 if everything is reproduced by your present checks, with 7 if not. Without ids, your checks of the whole project must pass too.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// Ids of deliverables [default: all that have evidence]
@@ -61,19 +62,26 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
             room_config::checkouts_outside_runs(&project, environment, args.no_sandbox, &args.env).await?;
         let mut book = CheckRegistry::load(&project)?;
         let checks = project_checks(&project, &mut book)?;
-        for evidence in &evidence {
+        let of_users = |check: &&Check| check.origin != CheckOrigin::Proposed;
+        let whole = status.as_ref().filter(|_| args.ids.is_empty()).map(|status| of_project(&checks, status));
+        let whole: Vec<&Check> = whole.unwrap_or_default().into_iter().filter(of_users).collect();
+        let newest =
+            evidence.iter().enumerate().max_by_key(|(_, evidence)| evidence.at).map(|(index, _)| index);
+        for (index, evidence) in evidence.iter().enumerate() {
+            // Once, on the files that were verified last.
+            let whole = if Some(index) == newest { whole.as_slice() } else { &[] };
             let mut notes = notes(&project, evidence);
             let mut outdated = why_void(status.as_ref(), &evidence.deliverable);
             outdated.extend(changes_concerning(&book, &evidence.deliverable));
             outdated.extend(evidence.outdated(&checks));
-            let reproduction = match reproduce(&project, &checkouts, evidence).await {
+            let reproduction = match reproduce(&project, &checkouts, evidence, whole).await {
                 // The commit of a run in a workspace may not have landed.
                 Err(fault) if fault.code == NO_COMMIT => {
                     notes.push("its commit is not in your repository; see `autonoe diff`".to_owned());
                     let hub = WorkPlace::workspace(&project, &SiteOptions::default()).hub_objects();
                     let Some(hub) = hub.filter(|hub| hub.git_dir.is_dir()) else { return Err(fault) };
-                    reproduce(&project, &CheckoutFactory { hub: Some(hub), ..checkouts.clone() }, evidence)
-                        .await?
+                    let checkouts = CheckoutFactory { hub: Some(hub), ..checkouts.clone() };
+                    reproduce(&project, &checkouts, evidence, whole).await?
                 }
                 reproduced => {
                     notes.extend(checkouts.why_unreachable(evidence.commit.as_deref()).await?);
@@ -88,17 +96,30 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         }
         Ok(())
     })?;
+    let whole: Vec<&CheckRun> = results.iter().flat_map(|verified| &verified.reproduction.whole).collect();
+    let failing: Vec<&CheckRun> = whole.iter().filter(|run| !run.passed()).copied().collect();
     let reproduced = results.iter().filter(|verified| verified.holds()).count();
     if args.json {
         let results: Vec<_> = results.iter().map(as_json).collect();
         present::print_json(&format!(
             "{:#}\n",
-            json!({ "reproduced": reproduced, "total": results.len(), "deliverables": results })
+            json!({ "reproduced": reproduced, "total": results.len(), "deliverables": results, "project_checks": whole })
         ));
     } else {
-        present::print(&format!("\n{reproduced} of {} reproduced.\n", results.len()));
+        present::print(&format!(
+            "{}\n{reproduced} of {} reproduced.\n",
+            whole_as_text(&failing),
+            results.len()
+        ));
     }
-    Ok(if reproduced == results.len() { exit::DONE } else { exit::STUCK })
+    Ok(if reproduced == results.len() && failing.is_empty() { exit::DONE } else { exit::STUCK })
+}
+
+/// The checks of the whole project that fail.
+fn whole_as_text(failing: &[&CheckRun]) -> String {
+    let line = |run: &&CheckRun| format!("  {}: {}\n", run.check, run.sentence());
+    let lines: String = failing.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("Your checks of the whole project FAIL:\n{lines}") }
 }
 
 /// Evidence, how its checks ran now, and what else a reader should know.
@@ -181,7 +202,8 @@ fn as_text(verified: &Reproduced<'_>) -> String {
         (false, true) if !outdated.is_empty() => "OUT OF DATE",
         (false, _) => "NOT reproduced",
     };
-    let mut text = format!("{}: {word}, on {}\n", evidence.deliverable, reproduction.shown);
+    let qualification = if verified.holds() { reproduction.qualification.as_str() } else { "" };
+    let mut text = format!("{}: {word}{qualification}, on {}\n", evidence.deliverable, reproduction.shown);
     if !reproduction.same_tree {
         text.push_str("  the files differ from those that were verified\n");
     }
@@ -206,7 +228,8 @@ fn as_json(verified: &Reproduced<'_>) -> serde_json::Value {
         .map(|(before, now)| json!({ "before": before, "now": now, "same_output": before.output_sha256 == now.output_sha256 }))
         .collect();
     json!({
-        "deliverable": evidence.deliverable, "reproduced": verified.holds(), "notes": notes, "commit": evidence.commit,
+        "deliverable": evidence.deliverable, "reproduced": verified.holds(),
+        "qualification": reproduction.qualification.trim(), "notes": notes, "commit": evidence.commit,
         "same_files": reproduction.same_tree, "checks": checks, "unchecked": evidence.unchecked(),
     })
 }

@@ -526,6 +526,43 @@ fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
 }
 
 #[test]
+fn verify_names_the_layer_and_fails_with_a_check_of_the_whole_project() {
+    let layer = autonoe_honesty::Layer::landlock().expect("links");
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_repository();
+    let checks = serde_json::json!({ "checks": [
+        { "name": "a", "deliverable": "A", "run": "cat a.txt", "output": ["built"] },
+        { "name": "whole", "run": "test -f whole.txt" },
+    ] });
+    project.write(".autonoe/checks.json", &checks.to_string());
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm built" } }]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let mut run = project.command(&model, &["run", "-n", "1"]);
+    run.env("PATH", layer.path()).output().expect("started");
+    let verify = |args: &[&str]| {
+        let mut command = project.autonoe(None);
+        let output = command.arg("verify").args(args).env("PATH", layer.path()).output().expect("started");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, said) = verify(&[]);
+    assert!(said.contains("A: reproduced on Landlock, on ") && said.contains("1 of 1 reproduced"), "{said}");
+    let whole = "Your checks of the whole project FAIL:\n  whole: expected exit 0, got 1\n";
+    assert!(code == Some(7) && said.contains(whole), "{said}");
+    let (code, said) = verify(&["--json"]);
+    let shown: Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((code, &shown["project_checks"][0]["check"]), (Some(7), &Value::from("whole")), "{said}");
+    let (code, said) = verify(&["A"]);
+    assert!(code == Some(0) && !said.contains("whole"), "{said}");
+}
+
+#[test]
 fn a_new_check_judges_by_the_users_files_not_by_commits_that_have_not_landed() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("tests/t.sh", "[ \"$(sh a.sh)\" = hi ] && echo good\n");

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use autonoe_core::check::Assurance;
+use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_sandbox::RoomLimits;
 use autonoe_store::{Project, StatusStore};
 use autonoe_verify::{CheckVerdict, Evidence, Reproduction, disown_foreign_findings, reproduce};
@@ -22,7 +22,7 @@ async fn verified() -> (VerifyFixture, Evidence) {
 
 async fn reproduced(fixture: &VerifyFixture, evidence: &Evidence) -> Reproduction {
     let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
-    reproduce(&fixture.project, &checkouts, evidence).await.unwrap()
+    reproduce(&fixture.project, &checkouts, evidence, &[]).await.unwrap()
 }
 
 #[tokio::test]
@@ -56,6 +56,20 @@ async fn evidence_is_reproduced_on_its_own_commit() {
 }
 
 #[tokio::test]
+async fn a_reproduction_says_by_whose_checks_and_how_the_whole_project_does() {
+    let (fixture, mut evidence) = verified().await;
+    assert!(!reproduced(&fixture, &evidence).await.qualification.contains("builder"));
+    evidence.checks.iter_mut().for_each(|proof| proof.check.origin = CheckOrigin::Proposed);
+    let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
+    let [passes, fails] = ["true", "false"].map(|command| Check::of_command(command, CheckOrigin::Spec));
+    let reproduction = reproduce(&fixture.project, &checkouts, &evidence, &[&passes, &fails]).await.unwrap();
+    assert!(reproduction.qualification.ends_with(" by the builder's checks"), "{reproduction:?}");
+    let whole: Vec<bool> = reproduction.whole.iter().map(|run| run.passed()).collect();
+    assert_eq!(whole, [true, false]);
+    assert!(reproduction.holds(), "the deliverable itself does");
+}
+
+#[tokio::test]
 async fn forged_evidence_does_not_hold() {
     let (fixture, evidence) = verified().await;
     let passing = fixture.commit(&[("notes.txt", "more\n")]);
@@ -77,7 +91,7 @@ async fn a_commit_that_no_longer_exists_is_reported() {
     let (fixture, evidence) = verified().await;
     let gone = Evidence { commit: Some("1".repeat(40)), ..evidence };
     let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
-    let fault = reproduce(&fixture.project, &checkouts, &gone).await.unwrap_err();
+    let fault = reproduce(&fixture.project, &checkouts, &gone, &[]).await.unwrap_err();
     assert_eq!(fault.code, "no_commit");
 }
 

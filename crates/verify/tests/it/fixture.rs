@@ -116,7 +116,7 @@ impl VerifyFixture {
             "checks": checks.iter().map(proof).collect::<Vec<_>>(),
         });
         let evidence: Evidence = serde_json::from_value(evidence).unwrap();
-        reproduce(&project, &self.checkouts(root, limits).await, &evidence).await.unwrap()
+        reproduce(&project, &self.checkouts(root, limits).await, &evidence, &[]).await.unwrap()
     }
 
     pub async fn run_check(&self, limits: RoomLimits, check: Check) -> CheckRun {

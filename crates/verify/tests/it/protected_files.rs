@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use autonoe_core::check::Assurance;
 use autonoe_core::examiner::Examiner;
 use autonoe_store::CheckRegistry;
-use autonoe_verify::{reject, written_checks};
+use autonoe_verify::{describe_dispute, reject, written_checks};
 
 use super::fixture::{ADDS, PRINTS_FIVE, TEST, TESTED, VerifyFixture};
 
@@ -102,10 +102,19 @@ async fn a_dispute_is_reported_once_for_each_content() {
     let registry = CheckRegistry::load(&fixture.project).unwrap();
     assert_eq!(registry.disputes.len(), 2);
     assert_eq!(registry.files.len(), 1, "what appears later is not accepted");
+    let said = |registry: &CheckRegistry| -> Vec<&'static str> {
+        registry.disputes.keys().map(|file| describe_dispute(registry, file)).collect()
+    };
+    let [changed, added] = said(&registry)[..] else { panic!("{:?}", registry.disputes) };
+    assert!(changed.starts_with("differs from the accepted version"), "{changed}");
+    assert!(added.starts_with("was added, and there is no accepted version"), "{added}");
+    fs::remove_file(fixture.path("tests/add.sh")).unwrap();
+    examiner.prepare().await.unwrap();
+    assert!(said(&CheckRegistry::load(&fixture.project).unwrap())[0].starts_with("was removed"));
 
     fixture.write("tests/add.sh", "echo other\n");
     examiner.prepare().await.unwrap();
-    assert_eq!(examiner.disputed()[2..], ["tests/add.sh"]);
+    assert_eq!(examiner.disputed()[2..], ["tests/add.sh", "tests/add.sh"]);
     fixture.write("tests/add.sh", TEST);
     fs::remove_file(fixture.path("tests/more.sh")).unwrap();
     examiner.prepare().await.unwrap();
