@@ -17,6 +17,7 @@
 //! ````
 
 mod markdown;
+mod open_constructs;
 
 use std::collections::{HashMap, HashSet};
 
@@ -27,6 +28,7 @@ use crate::check_limit::MAX_CHECKS;
 use crate::protect_pattern::ProtectPattern;
 use crate::spec_error::{SpecError, SpecProblem};
 use markdown::{CheckBlockText, SpecPart};
+use open_constructs::OpenConstructs;
 
 /// A block of checks that is being parsed.
 struct CheckBlock {
@@ -35,6 +37,8 @@ struct CheckBlock {
     found: Vec<Check>,
     /// What the command of the last check still lacks.
     lacks: CommandEnd,
+    /// What is open in it.
+    open: OpenConstructs,
 }
 
 /// What a command needs to be complete.
@@ -42,7 +46,7 @@ struct CheckBlock {
 enum CommandEnd {
     #[default]
     Nothing,
-    /// Its last line ends with a backslash.
+    /// Its last line ends with a backslash, or a quote or a parenthesis is open.
     NextLine,
     /// The line that ends a here-document, which may be indented if tabs are removed from it.
     Delimiter(String),
@@ -50,11 +54,17 @@ enum CommandEnd {
 
 impl CommandEnd {
     /// What the command still lacks after one more line of it.
-    fn after(line: &str) -> Self {
+    fn after(line: &str, open: &mut OpenConstructs) -> Self {
+        open.add(line);
         if let Some(delimiter) = delimiter(line) {
             return Self::Delimiter(delimiter);
         }
-        if line.ends_with('\\') { Self::NextLine } else { Self::Nothing }
+        if line.ends_with('\\') { Self::NextLine } else { Self::after_document(open) }
+    }
+
+    /// What it still lacks after a here-document.
+    fn after_document(open: &OpenConstructs) -> Self {
+        if open.is_empty() { Self::Nothing } else { Self::NextLine }
     }
 }
 
@@ -202,7 +212,13 @@ impl CheckBlock {
                 None => return Err(SpecProblem::SecondDeliverable(word.to_owned())),
             }
         }
-        Ok(Self { line, options, found: Vec::new(), lacks: CommandEnd::Nothing })
+        Ok(Self {
+            line,
+            options,
+            found: Vec::new(),
+            lacks: CommandEnd::Nothing,
+            open: OpenConstructs::default(),
+        })
     }
 
     /// `$ COMMAND`, then expected output lines, then optionally `? EXIT CODE`. An output line that looks like one of these begins with a
@@ -215,13 +231,14 @@ impl CheckBlock {
             check.command.push_str(line);
             self.lacks = match &self.lacks {
                 CommandEnd::Delimiter(word) if line.trim() != word => return Ok(()),
-                CommandEnd::Delimiter(_) => CommandEnd::Nothing,
-                CommandEnd::NextLine | CommandEnd::Nothing => CommandEnd::after(line),
+                CommandEnd::Delimiter(_) => CommandEnd::after_document(&self.open),
+                CommandEnd::NextLine | CommandEnd::Nothing => CommandEnd::after(line, &mut self.open),
             };
             return Ok(());
         }
         if let Some(command) = after_sign(line, '$') {
-            self.lacks = CommandEnd::after(command.trim());
+            self.open = OpenConstructs::default();
+            self.lacks = CommandEnd::after(command.trim(), &mut self.open);
             self.found.push(Check {
                 command: command.trim().to_owned(),
                 exact: true,

@@ -29,6 +29,12 @@ pub(crate) enum SpecProblem {
     InsideBlock { opened: usize },
     #[error("a check cannot have a backquote after its fence: no Markdown reader takes it for a block")]
     BackquoteAfterFence,
+    #[error(
+        "'{0}' after the fence does not make this block a check; write `check` and then the deliverable, as in ```check ADD-001"
+    )]
+    LooksLikeBlock(String),
+    #[error("this is not a check, since it is not an item of a list; write `- Check: …`")]
+    LooksLikeItem,
     #[error(transparent)]
     Duration(#[from] DurationError),
     #[error(transparent)]
@@ -46,7 +52,7 @@ pub(crate) enum SpecProblem {
     #[error("the check has no command; write it after `$ `")]
     NoCommand,
     #[error(
-        "the last command of the check is not finished: its here-document or its line that ends with a backslash"
+        "the last command of the check is not finished: its here-document, its line that ends with a backslash, a quote or a parenthesis"
     )]
     Unfinished,
     #[error(transparent)]

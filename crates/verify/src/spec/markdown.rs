@@ -87,6 +87,9 @@ impl<'a> Reader<'a> {
                 self.context = LineContext::Comment { line: number, hides_check: false };
             }
         } else if let Some(fence) = Fence::opening(text) {
+            if looks_like_check(fence.info) {
+                return Err(SpecProblem::LooksLikeBlock(fence.info.to_owned()).at(number));
+            }
             let block = OpenBlock { line: number, fence, container, lines: Vec::new(), hides_check: false };
             self.context = LineContext::Block(block);
         } else if is_cut_off(text) {
@@ -95,6 +98,8 @@ impl<'a> Reader<'a> {
             self.parts.push((number, SpecPart::Heading(title.trim_start_matches('#').trim())));
         } else if let Some(item) = check_item(text, is_item) {
             self.parts.push((number, SpecPart::Item(item)));
+        } else if check_item(text, true).is_some_and(|item| item.starts_with('`')) {
+            return Err(SpecProblem::LooksLikeItem.at(number));
         }
         Ok(())
     }
@@ -162,6 +167,16 @@ impl<'a> Fence<'a> {
 
 fn is_check_info(info: &str) -> bool {
     info.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("check"))
+}
+
+/// Whether it names a check in a way that other tools know or that is nearly right: `checks A`, `check:A`, `{.check A}`, `sh check`.
+fn looks_like_check(info: &str) -> bool {
+    let is_word = |word: &str| ["check", "checks"].iter().any(|name| word.eq_ignore_ascii_case(name));
+    let marks = |c: char| c.is_whitespace() || ":{}[](),#=".contains(c);
+    let bare = info.trim_start_matches(['{', '.', ' ']);
+    let first = bare.split(marks).next().unwrap_or_default();
+    let second = info.split_whitespace().nth(1).unwrap_or_default();
+    !is_check_info(info) && (is_word(first) || is_word(second))
 }
 
 /// Whether it would open a check if it had no backquote after the fence.

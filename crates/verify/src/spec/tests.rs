@@ -33,8 +33,7 @@ fn a_list_item_is_a_check() {
 
 #[test]
 fn other_blocks_and_items_are_not_checks() {
-    let spec =
-        "- A list item\n- checked: no\n```sh\n$ ./calc\n- check: `x`\n```\n````\n```check\n$ x\n```\n````\n";
+    let spec = "- A list item\n- checked: no\nCheck: see below\n```check.sh\nx\n```\n```checklist\nx\n```\n```sh title=check\nx\n```\n````\n```checks\n````\n```sh\n$ ./calc\n- check: `x`\n```\n````\n```check\n$ x\n```\n````\n";
     assert_eq!(read_spec(spec), Ok(Vec::new()));
 }
 
@@ -56,6 +55,16 @@ fn errors_name_the_line() {
         ("> ~~~sh\n> ```check\n\nx\n", "line 1: this block is never closed, and a check below"),
         ("\n<!-- later\n- check: `x`\n", "line 2: this comment is never closed, and a check below"),
         ("```check name=`x`\n$ x\n```\n", "line 1: a check cannot have a backquote after its fence"),
+        (
+            "\n```checks A-1\n$ x\n```\n",
+            "line 2: 'checks A-1' after the fence does not make this block a check",
+        ),
+        ("```check:A-1\n$ x\n```\n", "write `check` and then the deliverable, as in ```check ADD-001"),
+        ("~~~{check A-1}\n$ x\n~~~\n", "line 1: '{check A-1}' after"),
+        ("- a\n\n  ``` {.check #a}\n  $ x\n  ```\n", "line 3: '{.check #a}' after"),
+        ("```sh check\n$ x\n```\n", "line 1: 'sh check' after"),
+        ("```check{A-1}\n$ x\n```\n", "line 1: 'check{A-1}' after"),
+        ("# A\n\nCheck: `x` prints `5`\n", "line 3: this is not a check, since it is not an item of a list"),
         ("- check: ./x\n", "line 1: expected a command in backquotes"),
         ("- check: `x` shows `y`\n", "line 1: unknown word 'shows'"),
     ] {
@@ -95,6 +104,20 @@ fn a_command_can_have_a_here_document_and_several_lines() {
     ];
     assert_eq!(commands, expected);
     let error = read_spec("```check A\n$ ./up <<EOF\nhello\n```\n").expect_err("unfinished");
+    assert!(error.to_string().contains("not finished"), "{error}");
+}
+
+#[test]
+fn a_command_ends_where_the_shell_ends_it() {
+    let nested = "out=$(./up <<'EOF'\nit's\nEOF\n) && test \"$out\" = \"IT'S\"";
+    let quoted = "printf '%s\n' 'a\n? 2' \\\n  b";
+    let grouped = "(\n  cd a # don't (\n  ./up\n)";
+    let spec = format!("```check A\n$ {nested}\n$ {quoted}\na\n$ {grouped}\nA\n```\n");
+    assert_eq!(
+        commands(&spec),
+        [format!("{nested} []"), format!("{quoted} [\"a\"]"), format!("{grouped} [\"A\"]")]
+    );
+    let error = read_spec("```check A\n$ x=$(cat <<EOF\na\nEOF\n```\n").expect_err("unfinished");
     assert!(error.to_string().contains("not finished"), "{error}");
 }
 
