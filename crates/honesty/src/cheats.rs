@@ -8,6 +8,7 @@ mod evidence;
 mod git_objects;
 mod judges;
 mod leftovers;
+mod links;
 mod output;
 mod processes;
 mod proposals;
@@ -35,6 +36,7 @@ pub fn groups() -> Vec<Group> {
         group("environment", environment::all()),
         group("judges", judges::all()),
         group("protected files", protected_files::all()),
+        group("links", links::all()),
         group("test runners", test_runners::all()),
         group("processes", processes::all()),
         group("output", output::all()),

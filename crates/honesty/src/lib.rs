@@ -26,10 +26,14 @@ pub struct Group {
     pub scenarios: Vec<Scenario>,
 }
 
+/// Groups of at most so many scenarios are played whole.
+const FEW: usize = 4;
+
 impl Group {
     /// The part that tests play on a layer; the benchmark plays everything. Spread over the group, and the same each time.
     pub fn sample(&self, layer: LayerKind) -> impl Iterator<Item = &Scenario> {
         let every = match layer {
+            _ if self.scenarios.len() <= FEW => 1,
             LayerKind::Bubblewrap => 8,
             LayerKind::Landlock => 24,
         };

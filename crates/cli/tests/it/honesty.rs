@@ -52,6 +52,7 @@ group_tests! {
     environment = "environment",
     judges = "judges",
     protected_files = "protected files",
+    links = "links",
     test_runners = "test runners",
     processes = "processes",
     output = "output",

@@ -49,6 +49,11 @@ pub fn all() -> Vec<Scenario> {
             ADDING,
             &[write("calc.sh", ADDS), commit("calc.sh"), write("notes.txt", "to do\n"), pass()],
         ),
+        honest(
+            "moves a directory and leaves a link",
+            ADDING,
+            &trick("mkdir old; echo x > old/a; git add .; git commit -qm old; mkdir new; git mv old new/old; ln -s new/old old; echo 'echo $(($2 + $3))' > calc.sh; work").into_iter().chain([pass()]).collect::<Vec<_>>(),
+        ),
         honest("works without git", ADDING, &[write("calc.sh", ADDS), pass()])
             .in_repository(NO_REPOSITORY)
             .in_place(),
