@@ -66,7 +66,9 @@ fn session(id: &str, phrase: &str) -> String {
     };
     let merge = "git merge -q autonoe/merged > /dev/null 2>&1";
     let again = command(&format!("{merge}; {}", make(id))).repeat(3);
-    let first = command(&make(id));
+    // The worker of D13 ends all that runs in its room, once.
+    let ends = "test -e .git/ended || { touch .git/ended; perl -e 'kill 9, -1'; }; ";
+    let first = command(&format!("{}{}", if id == "D13" { ends } else { "" }, make(id)));
     format!(
         "[[conversation]]\nname = {phrase:?}\nwhen = {phrase:?}\n{first}{again}[[conversation.turn]]\ntext = 'done'\n"
     )
