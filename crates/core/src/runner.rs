@@ -167,8 +167,8 @@ impl<'a> Runner<'a> {
             let outcome = state.ending.take().unwrap_or(RunOutcome::Interrupted);
             return Ok(ControlFlow::Break(outcome));
         };
-        let Ended { iteration: finished, is_optional } = ended?;
-        self.record_end(state, &finished).await?;
+        let Ended { iteration: finished, is_optional, steering } = ended?;
+        self.record_end(state, &finished, &steering).await?;
         let assessment = running.beside(self.assess(state, start, &finished, is_optional)).await?;
         self.count(state, &finished, &assessment).await?;
         if let Some(outcome) = self.end(state, start, &finished, &assessment) {

@@ -25,23 +25,30 @@ impl UserMessage {
 
 type OnSettled = dyn Fn(&UserMessage) + Send + Sync;
 
-/// Clones steer the same run.
+/// Clones steer the same run; [`Steering::for_session`] says what they have in common beyond that.
 #[derive(Clone, Default)]
 pub struct Steering {
     state: Arc<Mutex<SteeringState>>,
+    session: Arc<Mutex<SessionState>>,
     changed: Arc<Notify>,
     on_settled: Option<Arc<OnSettled>>,
 }
 
 #[derive(Debug, Default)]
 struct SteeringState {
-    waiting: VecDeque<UserMessage>,
-    /// Messages that the current session has got.
-    taken: Vec<UserMessage>,
-    /// What the run itself has to say to the current session. The next one does not get it.
-    advice: Vec<String>,
+    /// Messages that no session has read to its end. All that are at work get them.
+    open: VecDeque<UserMessage>,
     is_paused: bool,
     ends_after_session: bool,
+}
+
+/// What one session has got.
+#[derive(Debug, Default)]
+struct SessionState {
+    /// Ids of messages.
+    taken: Vec<String>,
+    /// What the run itself has to say to this session.
+    advice: Vec<String>,
 }
 
 impl Steering {
@@ -51,25 +58,30 @@ impl Steering {
         Self { on_settled: Some(Arc::new(on_settled)), ..self }
     }
 
+    /// The same for one session: what it takes, others that are at work get too, and advice is for it alone.
+    #[must_use]
+    pub fn for_session(&self) -> Self {
+        Self { session: Arc::default(), ..self.clone() }
+    }
+
     /// Adds a message, unless it is known already.
     pub fn tell(&self, message: UserMessage) {
         let mut state = self.lock();
-        let mut known = state.waiting.iter().chain(&state.taken);
-        if known.all(|other| other.id != message.id) {
-            state.waiting.push_back(message);
+        if state.open.iter().all(|other| other.id != message.id) {
+            state.open.push_back(message);
             drop(state);
             self.changed.notify_waiters();
         }
     }
 
-    /// Adds a message of the run itself for the current session.
+    /// Adds a message of the run itself for this session.
     pub fn advise(&self, text: String) {
-        self.lock().advice.push(text);
+        self.lock_session().advice.push(text);
         self.changed.notify_waiters();
     }
 
     pub fn take_advice(&self) -> Vec<String> {
-        std::mem::take(&mut self.lock().advice)
+        std::mem::take(&mut self.lock_session().advice)
     }
 
     pub fn set_paused(&self, is_paused: bool) {
@@ -90,11 +102,12 @@ impl Steering {
         self.lock().ends_after_session
     }
 
-    /// Hands the waiting messages to the current session, in order.
+    /// Hands the messages to this session that it has not got yet, in order.
     pub fn take(&self) -> Vec<UserMessage> {
-        let mut state = self.lock();
-        let messages: Vec<UserMessage> = state.waiting.drain(..).collect();
-        state.taken.extend(messages.iter().cloned());
+        let (state, mut session) = (self.lock(), self.lock_session());
+        let is_new = |message: &&UserMessage| !session.taken.contains(&message.id);
+        let messages: Vec<UserMessage> = state.open.iter().filter(is_new).cloned().collect();
+        session.taken.extend(messages.iter().map(|message| message.id.clone()));
         messages
     }
 
@@ -103,8 +116,9 @@ impl Steering {
         loop {
             let changed = self.changed.notified();
             {
-                let state = self.lock();
-                if !state.waiting.is_empty() || !state.advice.is_empty() {
+                let (state, session) = (self.lock(), self.lock_session());
+                let has_new = state.open.iter().any(|message| !session.taken.contains(&message.id));
+                if has_new || !session.advice.is_empty() {
                     return;
                 }
             }
@@ -128,20 +142,23 @@ impl Steering {
 
     /// The session has ended well enough to have read its messages.
     pub fn settle(&self) {
-        let taken = {
+        let taken = std::mem::take(&mut *self.lock_session()).taken;
+        let read: VecDeque<UserMessage> = {
             let mut state = self.lock();
-            state.advice.clear();
-            std::mem::take(&mut state.taken)
+            let (read, open) = state.open.drain(..).partition(|message| taken.contains(&message.id));
+            state.open = open;
+            read
         };
-        self.on_settled.iter().for_each(|on_settled| taken.iter().for_each(|message| on_settled(message)));
+        self.on_settled.iter().for_each(|on_settled| read.iter().for_each(|message| on_settled(message)));
     }
 
     /// The session has failed, so the next one gets its messages again.
     pub fn give_back(&self) {
-        let mut state = self.lock();
-        state.advice.clear();
-        let taken = std::mem::take(&mut state.taken);
-        taken.into_iter().rev().for_each(|message| state.waiting.push_front(message));
+        *self.lock_session() = SessionState::default();
+    }
+
+    fn lock_session(&self) -> MutexGuard<'_, SessionState> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, SteeringState> {
@@ -189,6 +206,20 @@ mod tests {
         steering.advise("Too late.".to_owned());
         steering.settle();
         assert_eq!(steering.take_advice(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn all_sessions_at_work_get_a_message_and_each_its_own_advice() {
+        let run = Steering::default();
+        let (one, other) = (run.for_session(), run.for_session());
+        run.tell(message("1"));
+        one.advise("You repeat yourself.".to_owned());
+        assert_eq!((one.take(), other.take()), (vec![message("1")], vec![message("1")]));
+        assert_eq!(other.take_advice(), Vec::<String>::new());
+        assert_eq!(one.take_advice(), ["You repeat yourself."]);
+        one.give_back();
+        other.settle();
+        assert_eq!(run.for_session().take(), [], "one has read it");
     }
 
     #[tokio::test]

@@ -8,12 +8,14 @@ use futures::{FutureExt as _, StreamExt as _};
 
 use crate::fault::Fault;
 use crate::plan::Iteration;
+use crate::steering::Steering;
 
 /// A session that has ended.
 pub(super) struct Ended {
     pub(super) iteration: Iteration,
     /// See [`crate::plan::NextSession::is_optional`].
     pub(super) is_optional: bool,
+    pub(super) steering: Steering,
 }
 
 type Work<'a> = BoxFuture<'a, Result<Ended, Fault>>;

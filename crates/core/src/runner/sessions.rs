@@ -65,7 +65,8 @@ impl<'a> Runner<'a> {
         );
         // The user's messages and the conversation are for the work.
         let is_work = instruction.name != Phase::Rewriting;
-        let instruction = if is_work { self.with_messages(number, instruction).await? } else { instruction };
+        let steering = if is_work { self.steering.for_session() } else { Steering::default() };
+        let instruction = self.with_messages(number, instruction, &steering).await?;
         let session = Session {
             backend,
             clock: self.clock,
@@ -86,16 +87,21 @@ impl<'a> Runner<'a> {
             answer_schema,
             gates: (self.gates)(instruction.name, worker, number),
             stop: self.interrupt.child_token(),
-            steering: if is_work { self.steering.clone() } else { Steering::default() },
+            steering: steering.clone(),
         };
         Ok(async move {
             let iteration = session.run(spec, instruction).await?.naming_review();
-            Ok(Ended { iteration, is_optional })
+            Ok(Ended { iteration, is_optional, steering })
         })
     }
 
     /// Journals the end of a session.
-    pub(super) async fn record_end(&self, state: &mut RunState, finished: &Iteration) -> Result<(), Fault> {
+    pub(super) async fn record_end(
+        &self,
+        state: &mut RunState,
+        finished: &Iteration,
+        steering: &Steering,
+    ) -> Result<(), Fault> {
         let number = finished.number;
         state.running.retain(|session| session.number != number);
         state.spent.add(&finished.spent);
@@ -113,13 +119,13 @@ impl<'a> Runner<'a> {
             SessionEnd::ExecutionError { .. }
             | SessionEnd::QuotaExceeded { .. }
             | SessionEnd::Interrupted => {
-                self.steering.give_back();
+                steering.give_back();
             }
             SessionEnd::Completed
             | SessionEnd::MaxTurns
             | SessionEnd::Stuck { .. }
             | SessionEnd::BudgetExceeded { .. }
-            | SessionEnd::DurationExceeded { .. } => self.steering.settle(),
+            | SessionEnd::DurationExceeded { .. } => steering.settle(),
         }
         state.iterations += u32::from(finished.counts());
         self.emit(
@@ -135,9 +141,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Adds the messages that the user has sent since the last session.
-    async fn with_messages(&self, number: u32, instruction: Instruction) -> Result<Instruction, Fault> {
-        let mut instruction = instruction;
-        for message in self.steering.take() {
+    async fn with_messages(
+        &self,
+        number: u32,
+        mut instruction: Instruction,
+        steering: &Steering,
+    ) -> Result<Instruction, Fault> {
+        for message in steering.take() {
             let event = RunEvent::UserMessage { text: message.text.clone() };
             self.journal.event(number, &(&event).into()).await?;
             self.emit(Some(number), &event);
