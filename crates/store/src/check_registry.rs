@@ -171,6 +171,9 @@ pub struct AcceptedFile {
     /// Whether it is a symbolic link; its content is then the path that it names.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub link: bool,
+    /// Where a link led in the end, relative to the project; `None` for a file, or if that was elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leads_to: Option<String>,
     pub at: Timestamp,
 }
 
@@ -260,7 +263,8 @@ impl CheckRegistry {
             atomic::write(&copy, &current.content).map_err(|error| write_fault(&copy, &error))?;
         }
         let CurrentFile { executable, link, .. } = current;
-        self.files.insert(file.clone(), AcceptedFile { sha256, executable, link, at });
+        let leads_to = file.leads_to(root).filter(|_| link);
+        self.files.insert(file.clone(), AcceptedFile { sha256, executable, link, leads_to, at });
         self.disputes.remove(file);
         Ok(())
     }

@@ -37,6 +37,13 @@ impl ProtectedPath {
         (top, below.as_path())
     }
 
+    /// Where a link leads in the end, relative to the directory that [`Self::within`] finds; `None` if that is elsewhere or not there.
+    pub fn leads_to(&self, root: &Path) -> Option<String> {
+        let (top, _) = self.within(root);
+        let end = self.at(root).canonicalize().ok()?;
+        Some(end.strip_prefix(top.canonicalize().ok()?).ok()?.to_str()?.to_owned())
+    }
+
     /// Where the file is if the project is at `root`.
     pub fn at(&self, root: &Path) -> PathBuf {
         let (top, below) = self.within(root);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use autonoe_core::check::Check;
@@ -16,7 +17,9 @@ use sha2::{Digest, Sha256};
 use crate::blocking::blocking;
 use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
 use crate::linked_directories::linked_directories;
-use crate::oracles::{Protector, changed_in, differences, protected_directories, restore_in, stamps};
+use crate::oracles::{
+    Protector, changed_in, differences, protected_directories, restore_in, stamps, turned_links,
+};
 use crate::output;
 #[cfg(target_os = "linux")]
 use crate::path_watch::PathWatch;
@@ -221,11 +224,9 @@ impl CheckRoom<'_> {
         let files = self.checkout.files().await?;
         if self.checkout.changed.get().is_none() {
             let (registry, root) = (self.all.clone(), files.root.clone());
-            let look =
-                move |cancel: &_| Ok((differences(&registry, &root, cancel)?, linked_directories(&root)));
-            let (changed, links) = blocking(look).await?;
+            let changed = blocking(move |cancel| differences(&registry, &root, cancel)).await?;
             // Another one has found the same.
-            let _ = (self.checkout.changed.set(changed), self.checkout.links.set(links));
+            let _ = self.checkout.changed.set(changed);
         }
         Ok(files)
     }
@@ -262,6 +263,12 @@ impl CheckRoom<'_> {
     /// Runs one command in a new room.
     async fn run(&self, check: &Check, files: &CheckoutFiles) -> Result<CheckRun, Fault> {
         restore_in(&files.root, self.registry, self.project).await?;
+        let root = files.root.clone();
+        let links = blocking(move |_: &_| linked_directories(&root)).await;
+        self.checkout.links.lock().unwrap_or_else(PoisonError::into_inner).extend(links);
+        if let Some(turned) = turned_links(&files.root, self.registry) {
+            return Ok(CheckRun::not_run(check, CheckVerdict::ChangedFiles { files: turned }));
+        }
         // Nor can anything be added where everything is protected.
         let directories = protected_directories(&self.registry.globs, &files.root);
         let accepted = self.registry.files.keys().map(|file| file.at(&files.root));

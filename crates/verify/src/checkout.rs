@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use autonoe_core::check::Check;
@@ -117,10 +117,10 @@ pub struct Checkout {
     pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
     /// Protected files that the commit has changed, once a check was prepared.
     pub(crate) changed: OnceLock<ChangedFiles>,
-    /// Links to directories that the commit has, and their targets.
-    pub(crate) links: OnceLock<BTreeMap<String, String>>,
+    /// Links to directories that the commit has, or a command of a check has made, and where they lead.
+    pub(crate) links: Mutex<BTreeMap<String, String>>,
     /// Files that test runners read by themselves, and that commands of checks made.
-    found_by_checks: std::sync::Mutex<BTreeSet<String>>,
+    found_by_checks: Mutex<BTreeSet<String>>,
     // Last, so that rooms are closed before their directory is gone.
     directory: TempDir,
 }
@@ -388,7 +388,7 @@ impl CheckoutFactory {
             own_room,
             prepared: Default::default(),
             changed: OnceLock::new(),
-            links: OnceLock::new(),
+            links: Mutex::default(),
             found_by_checks: Default::default(),
             directory,
         })

@@ -39,11 +39,12 @@ use crate::evidence::{
 };
 use crate::flaky::{count_looks, describe_flaky};
 use crate::left_changed::CheckoutBefore;
-use crate::linked_directories::{linked_directories, mentions};
+use crate::linked_directories::{command_goes_through, linked_directories, script_goes_through};
 use crate::no_commit::NoCommit;
 use crate::oracles::{self, ChangedFiles, Protector};
 use crate::protect_pattern::find_pattern_problem;
 use crate::review;
+use crate::runner_files::is_code;
 use crate::written_changes::{self, describe_change};
 
 /// Called for every event.
@@ -426,9 +427,19 @@ impl ProjectExaminer {
         checkout.close().await;
         record_failures(&mut registry, &results);
         registry.save(&self.project)?;
-        let failed = results.evidence.iter().filter(|check| !check.run.passed());
-        confirmation.project = failed.map(|failed| failed.check.name.clone()).collect();
-        *self.project_failures.lock().unwrap_or_else(PoisonError::into_inner) = results.failures;
+        // One that always passed shows at least that nothing broke.
+        let does_not_count = |evidence: &CheckEvidence| {
+            self.is_strict && !evidence.counts && !is_vacuous(&evidence.check, &registry)
+        };
+        let failed = |evidence: &&CheckEvidence| !evidence.run.passed() || does_not_count(evidence);
+        confirmation.project =
+            results.evidence.iter().filter(failed).map(|failed| failed.check.name.clone()).collect();
+        let mut failures = results.failures;
+        let uncounted = results.evidence.iter().filter(|evidence| does_not_count(evidence));
+        let uncounted: Vec<String> = uncounted.map(|evidence| format!("`{}`", evidence.check.name)).collect();
+        let is_uncounted = |reason: &String| uncounted.iter().any(|name| reason.starts_with(name.as_str()));
+        failures.extend(results.not_counted.into_iter().filter(is_uncounted));
+        *self.project_failures.lock().unwrap_or_else(PoisonError::into_inner) = failures;
         Ok(confirmation)
     }
 
@@ -464,7 +475,8 @@ impl ProjectExaminer {
     /// Remembers how checks ended. One that is flaky does not count where only verified deliverables do.
     fn record_looks(&self, registry: &mut CheckRegistry, checkout: &Checkout, results: &mut CheckResults) {
         record_failures(registry, results);
-        count_looks(registry, &checkout.revision.tree, results);
+        let layer = self.checkouts.room_config.sandbox.layer().name();
+        count_looks(registry, &format!("{layer} {}", checkout.revision.tree), results);
         if let Some(flaky) = describe_flaky(registry, results).filter(|_| self.is_strict)
             && results.assurance == Assurance::Verified
         {
@@ -565,6 +577,12 @@ fn changed_by_builder(check: &Check, registry: &CheckRegistry, checkout: &Checko
     is_concerned.then(|| format!("files that proposed checks protect were changed: {}", changed.join(", ")))
 }
 
+/// Whether a protected file is a program, or says what programs do.
+fn is_script(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_code(path) || name.to_ascii_lowercase().ends_with("makefile") || !name.contains('.')
+}
+
 /// Why a check does not count although it passed: it goes through a link that was not there when it was new.
 fn leads_elsewhere(
     check: &Check,
@@ -573,7 +591,7 @@ fn leads_elsewhere(
     project: &Project,
 ) -> Option<String> {
     let known = registry.baselines.get(&check_key(check))?.links.as_ref()?;
-    let links = checkout.links.get()?;
+    let links = checkout.links.lock().unwrap_or_else(PoisonError::into_inner).clone();
     // Accepted ones are restored for the check.
     let is_new = |(path, target): &(&String, &String)| {
         known.get(*path) != Some(*target) && !registry.files.contains_key(&ProtectedPath::new(path))
@@ -582,12 +600,17 @@ fn leads_elsewhere(
     if new.is_empty() {
         return None;
     }
-    let commands = check.setup.iter().chain([&check.command]).map(|command| command.as_bytes().to_vec());
-    let accepted = registry.of_user().files.into_values().filter(|accepted| !accepted.link);
-    let judges = accepted.filter_map(|accepted| registry.content(project, &accepted).ok());
-    let texts: Vec<String> =
-        commands.chain(judges).map(|text| String::from_utf8_lossy(&text).into_owned()).collect();
-    let through = new.into_iter().find(|(path, _)| texts.iter().any(|text| mentions(text, path)));
+    let scripts: Vec<String> = registry
+        .of_user()
+        .files
+        .iter()
+        .filter(|(file, accepted)| !accepted.link && (accepted.executable || is_script(&file.to_string())))
+        .filter_map(|(_, accepted)| String::from_utf8(registry.content(project, accepted).ok()?).ok())
+        .collect();
+    let through = new.into_iter().find(|(path, _)| {
+        check.setup.iter().chain([&check.command]).any(|command| command_goes_through(command, path))
+            || scripts.iter().any(|script| script_goes_through(script, path))
+    });
     through.map(|(path, target)| {
         format!(
             "it goes through `{path}`, which is a link to `{target}` now; if that is right, run `autonoe checks accept {}` once it has landed",

@@ -5,7 +5,7 @@ use autonoe_store::{CheckLooks, CheckRegistry, sha256_hex};
 use crate::check_results::CheckResults;
 use crate::checks::check_key;
 
-/// Everything that a check judges by: the files of the commit, and the accepted ones.
+/// Everything that a check judges by: the files of the commit on a sandbox layer, and the accepted ones.
 fn files(registry: &CheckRegistry, tree: &str) -> String {
     let accepted = registry.files.iter().map(|(path, accepted)| format!("\n{path} {}", accepted.sha256));
     sha256_hex(accepted.fold(tree.to_owned(), |text, line| text + &line).as_bytes())

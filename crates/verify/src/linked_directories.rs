@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
+use globset::Glob;
 use ignore::WalkBuilder;
 
 /// The most files that are looked at.
@@ -14,7 +15,7 @@ const MAX_FILES: usize = 100_000;
 /// The most links that one path may go through, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The links below `root` that do not lead to files, and their targets.
+/// The links below `root` that do not lead to files, and where they lead in the end; their targets, if that is outside or not there.
 pub(crate) fn linked_directories(root: &Path) -> BTreeMap<String, String> {
     let is_repository = |path: &Path, depth: usize| depth == 1 && path.ends_with(".git");
     let walk = WalkBuilder::new(root)
@@ -22,28 +23,77 @@ pub(crate) fn linked_directories(root: &Path) -> BTreeMap<String, String> {
         .follow_links(false)
         .filter_entry(move |entry| !is_repository(entry.path(), entry.depth()))
         .build();
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let links = walk.filter_map(Result::ok).take(MAX_FILES).filter(|entry| entry.path_is_symlink());
     links
         .filter(|link| !fs::metadata(link.path()).is_ok_and(|target| target.is_file()))
         .filter_map(|link| {
-            let target = fs::read_link(link.path()).ok()?;
+            let end = link.path().canonicalize().ok();
+            let inside = end.and_then(|end| Some(end.strip_prefix(&real).ok()?.to_owned()));
+            let target = inside.or_else(|| fs::read_link(link.path()).ok())?;
             let path = link.path().strip_prefix(root).ok()?;
             Some((path.to_str()?.to_owned(), target.to_string_lossy().into_owned()))
         })
         .collect()
 }
 
-/// Whether a text has the name of a file as a part of a path, also right behind an option such as `-C`.
-pub(crate) fn mentions(text: &str, path: &str) -> bool {
+/// What enters the directory that is named behind it.
+const ENTERS: [&str; 8] = ["-C", "-s", "cd", "chdir", "--chdir", "--directory", "cwd", "pushd"];
+
+/// Whether a command of a check names a path with this part. What is in quotes is one word.
+pub(crate) fn command_goes_through(command: &str, path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    text.match_indices(name).any(|(at, _)| {
-        let before: Vec<char> = text[..at].chars().rev().take(3).collect();
-        let is_option = matches!(before.as_slice(), [letter, '-'] if letter.is_ascii_alphabetic())
-            || matches!(before.as_slice(), [letter, '-', space] if letter.is_ascii_alphabetic() && !is_part(*space));
-        let begins = before.first().is_none_or(|c| !is_part(*c)) || is_option;
-        begins && text[at + name.len()..].chars().next().is_none_or(|c| !is_part(c))
+    words(command).iter().any(|word| {
+        let behind_option = word.strip_prefix('-').and_then(|rest| rest.get(1..));
+        behind_option == Some(name) || word.split(['/', '=', ':']).any(|part| is_name(part, name))
     })
+}
+
+/// Whether a line of a script enters a directory of this name, or names a path through it. Comments do not count.
+pub(crate) fn script_goes_through(script: &str, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let lines = script
+        .lines()
+        .map(str::trim_start)
+        .filter(|line| !line.starts_with(['#', '*']) && !line.starts_with("//"));
+    lines.into_iter().any(|line| {
+        let separators = |c: char| {
+            c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | ')' | ',' | ';' | '=' | '&' | '|')
+        };
+        let words: Vec<&str> = line.split(separators).filter(|word| !word.is_empty()).collect();
+        let mut before = "";
+        words.into_iter().any(|word| {
+            let enters = ENTERS.contains(&before) && is_name(word, name);
+            before = word;
+            enters
+                || word.strip_prefix("-C") == Some(name)
+                || word.contains('/') && word.split('/').any(|part| is_name(part, name))
+        })
+    })
+}
+
+/// Whether a part of a path is the name, or a pattern for it.
+fn is_name(part: &str, name: &str) -> bool {
+    part == name
+        || part.contains(['*', '?', '['])
+            && Glob::new(part).is_ok_and(|pattern| pattern.compile_matcher().is_match(name))
+}
+
+/// The words of a command, as far as quotes and white space tell.
+fn words(command: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    for c in command.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => quote = Some(c),
+            (None, c) if c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '`' | '<' | '>') => {
+                words.push(String::new());
+            }
+            _ => words.last_mut().into_iter().for_each(|word| word.push(c)),
+        }
+    }
+    words
 }
 
 /// All links that a path goes through below `top`, in turn, the path itself included.
@@ -89,23 +139,38 @@ fn parts(path: &Path) -> Vec<OsString> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::{linked_directories, links_on_the_way, mentions};
+    use super::{command_goes_through, linked_directories, links_on_the_way, script_goes_through};
 
     #[test]
-    fn names_are_found_in_commands() {
-        for (text, path, found) in [
-            ("cd app && sh ../tests/run.sh", "app", true),
-            ("make -C app test", "app", true),
-            ("make -Capp test", "x/app", true),
-            ("-Iapp", "app", true),
-            ("python3 -m unittest discover -s \"$TOP/app/tests\"", "app", true),
-            ("--directory=app", "app", true),
-            ("cd application", "app", false),
-            ("cd my-app", "app", false),
-            ("sh app.sh", "app", false),
-            ("", "app", false),
+    fn names_are_found_in_commands_and_scripts() {
+        for (command, found) in [
+            ("cd app && sh ../tests/run.sh", true),
+            ("cd 'app'; ls", true),
+            ("make -C app test", true),
+            ("make -Capp test", true),
+            ("python3 -m unittest discover -s \"$TOP/app/tests\"", true),
+            ("make --directory=app", true),
+            ("cd ap* && ls", true),
+            ("echo \"app ok\"", false),
+            ("cd application", false),
+            ("cd my-app", false),
+            ("sh app.sh", false),
+            ("", false),
         ] {
-            assert_eq!(mentions(text, path), found, "{text}");
+            assert_eq!(command_goes_through(command, "x/app"), found, "{command}");
+        }
+        for (script, found) in [
+            ("cd app\nsh run.sh", true),
+            ("for d in */; do sh $d/x; done", true),
+            ("subprocess.run(['make'], cwd='app')", true),
+            ("open('app/data.txt')", true),
+            ("make -C app", true),
+            ("# cd app\nls", false),
+            ("// app/x", false),
+            ("echo app ok", false),
+            ("{\"app\": 1}", false),
+        ] {
+            assert_eq!(script_goes_through(script, "app"), found, "{script}");
         }
     }
 

@@ -359,6 +359,17 @@ pub(crate) fn stamps(root: &Path, registry: &CheckRegistry) -> BTreeMap<Protecte
     registry.files.keys().filter_map(stamp).collect()
 }
 
+/// The accepted links that lead elsewhere than when they were accepted, although they are restored: a directory on the way may have become
+/// a link. `None` if there are none.
+pub(crate) fn turned_links(root: &Path, registry: &CheckRegistry) -> Option<Vec<String>> {
+    let is_turned = |(file, accepted): &(&ProtectedPath, &AcceptedFile)| {
+        accepted.leads_to.is_some() && file.leads_to(root) != accepted.leads_to
+    };
+    let turned: Vec<String> =
+        registry.files.iter().filter(is_turned).map(|(file, _)| file.to_string()).collect();
+    (!turned.is_empty()).then_some(turned)
+}
+
 /// Restores the accepted files in a checkout.
 pub(crate) async fn restore_in(
     root: &Path,

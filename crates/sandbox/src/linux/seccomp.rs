@@ -101,9 +101,8 @@ const REFUSED_IF_SHARED: &[c_long] = &[
     libc::SYS_shmget,
 ];
 
-/// With Landlock, and where programs may not trace each other, also refused for any other process than the caller, by the argument that
-/// names it: changes of how it runs. Without a process namespace, these would be the user's other processes; in the room of a check, the
-/// one that judges.
+/// With Landlock, also refused for any other process than the caller, by the argument that names it: changes of how it runs. Without a
+/// process namespace, these would be the user's other processes.
 const OF_ANOTHER_PROCESS: &[(c_long, u8)] = &[
     (libc::SYS_sched_setaffinity, 0),
     (libc::SYS_sched_setattr, 0),
@@ -221,8 +220,8 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
     }
     // New limits for another process: with a size of 0, a judge could not write down what it has found.
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![is_not(0, 0)?, is_not(2, 0)?])?]);
-    // Not in sessions with a process namespace: threads that choose their processor name themselves, which no filter can tell apart.
-    if net == Net::Shared || !bounds.tracing {
+    // Not with a process namespace: threads that choose their processor name themselves, which no filter can tell apart.
+    if net == Net::Shared {
         for &(call, process) in OF_ANOTHER_PROCESS {
             rules.insert(call, vec![rule(vec![is_not(process, 0)?])?]);
         }

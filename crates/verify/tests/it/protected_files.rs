@@ -377,3 +377,35 @@ async fn every_link_between_the_tests_and_their_files_is_protected() {
         assert_eq!(examiner.disputed(), ["cur"]);
     }
 }
+
+/// A command of the block makes it, a directory on the way becomes one, or the user's own leads through one.
+#[tokio::test]
+async fn no_way_to_the_tests_leads_through_a_link_of_agents() {
+    let through = "# Calc\n\n```check A name=tests protect=tests/**\n$ sh build.sh\n$ cd app && sh ../tests/add.sh\nall good\n```\n";
+    let fixture = VerifyFixture::with_files(through, &[("tests/add.sh", TEST)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("build.sh", "ln -sfn e/app app\n"), ("e/app/calc.sh", ""), ("e/tests/add.sh", WEAK)]);
+    examiner.assert_claim("A", Assurance::Claimed, &["it goes through `app`"]).await;
+
+    let fixture =
+        VerifyFixture::with_files(TESTED, &[("tests/kept", ""), ("a/kept", ""), ("b/add.sh", TEST)]);
+    symlink("../a/../b/add.sh", fixture.path("tests/add.sh")).unwrap();
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    fs::remove_dir_all(fixture.path("a")).unwrap();
+    symlink("e/a", fixture.path("a")).unwrap();
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("e/a/kept", ""), ("e/b/add.sh", WEAK)]);
+    examiner
+        .assert_claim("A", Assurance::Failed, &["files that it relies on were changed", "tests/add.sh"])
+        .await;
+
+    let through = TESTED.replace("sh tests/add.sh", "cd app && sh ../tests/add.sh");
+    let fixture = VerifyFixture::with_files(&through, &[("tests/add.sh", TEST), ("v1/kept", "")]);
+    symlink("v1", fixture.path("app")).unwrap();
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    fs::remove_dir_all(fixture.path("v1")).unwrap();
+    symlink("e/v1", fixture.path("v1")).unwrap();
+    fixture.commit(&[("e/v1/calc.sh", ""), ("e/tests/add.sh", WEAK)]);
+    examiner.assert_claim("A", Assurance::Claimed, &["it goes through `app`"]).await;
+}
