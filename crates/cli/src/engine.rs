@@ -50,7 +50,7 @@ use autonoe_store::{ControlDirectory, LockHolder, Others, Project, ProjectUse, S
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
-use autonoe_workspace::{LandingPlan, Settled, SiteEvent, Start, WorkspaceSite};
+use autonoe_workspace::{HubLayout, LandingPlan, Settled, SiteEvent, Start, WorkspaceSite};
 
 use self::announcer::Announcer;
 use self::branches::CheckedBranches;
@@ -308,6 +308,13 @@ impl Screen {
         {
             // They were planned before this was recorded.
             project.set_planned_spec(&spec)?;
+        }
+        if run.workspace.is_none() && HubLayout::in_state(project.state_dir()).has_unfinished_landing() {
+            let message =
+                "A landing was interrupted, so the files in your checkout are only partly as after it.";
+            return Err(Fault::permanent(FaultLayer::Config, "unfinished_landing", message).hint(
+                "`autonoe land` finishes it, `autonoe land --discard` takes it back; then run again.",
+            ));
         }
         // We hold the project lock or that of the slot, so the workspace is ours to prepare.
         let mut site = match run.workspace {

@@ -78,6 +78,9 @@ impl Hub {
                 }
             }
         }
+        if from.commit.as_ref() != Some(&commit) && self.is_rewritten(&commit, from).await? {
+            return Ok(EarlierWork::None);
+        }
         let why = match self.merged_with_users(&existing, &commit, from).await? {
             None => return Ok(EarlierWork::None),
             Some(Merge::Clean(merged)) if merged == commit && finished.is_none() => {

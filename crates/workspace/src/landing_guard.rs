@@ -21,10 +21,10 @@ use crate::self_acting::acts_by_itself;
 use crate::tree_links::TreeLinks;
 use crate::users_attributes::UsersAttributes;
 
-/// Lists the files that any of the new commits touches.
+/// Lists the files that any of the new commits touches; a merge those that none of its parents has.
 const TOUCHED: &str = r#"export GIT_DIR="$2"
 range=$5; [ -z "$4" ] || range=$4..$5
-git log -m --format= --name-only -z --no-renames "$range""#;
+git log -c --format= --name-only -z --no-renames "$range""#;
 
 /// Lists the links of the new commit, and the files named HEAD, which make a directory a repository; with their modes.
 const LINKS_AND_HEADS: &str =

@@ -18,12 +18,18 @@ const FILE: &str = "landings.jsonl";
 /// How many are kept when there are twice as many.
 const REMEMBERED: usize = 500;
 
-/// Lists the commits that `$2` has and `$3` does not, without those whose changes `$3` has in other commits; in the repository `$1`. Prints
-/// nothing if the files are the same.
-const BEYOND: &str = r#"export GIT_DIR="$1"
-files() { git rev-parse --verify --quiet "$1^{tree}"; }
-[ "$(files "$2")" != "$(files "$3")" ] || exit 0
-git cherry "$3" "$2" 2> /dev/null | sed -n 's/^+ //p'"#;
+/// Lists the commits that `$2` has and `$3` does not; in the repository `$1`.
+const BEYOND: &str = r#"git --git-dir="$1" rev-list "$2" "^$3""#;
+
+/// Whether the changes of `$2` are on the way to `$3` in other commits, as after a rebase, or a commit there has its files, as after a squash;
+/// in the repository `$1`.
+const IS_REWRITTEN: &str = r#"export GIT_DIR="$1"
+base=$(git merge-base "$2" "$3") || exit 1
+gone=$(git cherry "$3" "$2" 2> /dev/null) && ! echo "$gone" | grep -q '^+' && exit 0
+git log --format=%T "$base..$3" | grep -qxF "$(git rev-parse "$2^{tree}")""#;
+
+/// Lists the files in which `$2` and `$3` differ, separated by NUL bytes; in the repository `$1`.
+const DIFFERING: &str = r#"git --git-dir="$1" diff-tree -r -z --no-renames --name-only "$2" "$3""#;
 
 /// Prints the first of the commits behind `$2` that `$2` has, or whose files or changes it has; in the repository `$1`.
 const FIRST_IN: &str = r#"export GIT_DIR="$1"; head=$2; shift 2
@@ -105,14 +111,37 @@ impl Hub {
         })
     }
 
-    /// Whether the user's branch does not have what has landed last.
+    /// Whether the user has the changes of a commit in other commits, or all of its files in one.
+    pub(crate) async fn is_rewritten(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+        let Some(head) = &from.commit else { return Ok(false) };
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
+        let found = room.run(IS_REWRITTEN, [git.as_str(), commit, head]).await;
+        room.close().await;
+        Ok(found?.code == 0)
+    }
+
+    /// Whether the user's branch is as if what landed last had never landed. If it only has other commits, its content is there.
     pub(crate) async fn is_last_landing_gone(&self, from: &ProjectRevision) -> Result<bool, Fault> {
-        match (self.landings().pop(), &from.commit) {
-            (Some(last), Some(head)) if last.commit != *head => {
-                Ok(self.first_in(head, &[&last.commit]).await?.is_none())
-            }
-            _ => Ok(false),
+        let mut landings = self.landings();
+        landings.reverse();
+        let (Some(last), Some(head)) = (landings.first(), &from.commit) else { return Ok(false) };
+        if last.commit == *head || self.first_in(head, &[&last.commit]).await?.is_some() {
+            return Ok(false);
         }
+        let commits: Vec<&str> = landings.iter().map(|landing| landing.commit.as_str()).collect();
+        let Some(kept) = self.first_in(head, &commits).await? else { return Ok(false) };
+        let (of_landing, of_user) =
+            (self.differing(&kept, &last.commit).await?, self.differing(&kept, head).await?);
+        Ok(of_landing.is_disjoint(&of_user))
+    }
+
+    async fn differing(&self, one: &str, other: &str) -> Result<HashSet<String>, Fault> {
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
+        let listed = room.run(DIFFERING, [git.as_str(), one, other]).await;
+        room.close().await;
+        Ok(listed?.stdout.split_terminator('\0').map(str::to_owned).collect())
     }
 
     /// Those of the passed deliverables that passed with commits which the user's branch does not have.

@@ -153,6 +153,9 @@ impl WorkspaceSite {
             }
             None => {
                 let (workspace, _) = hub.workspace(name, &branch, &from).await?;
+                if options.slot.is_none() && !options.is_throwaway {
+                    hub.forget_merged().map_err(|error| hub.unwritable(&error))?;
+                }
                 hub.record_begin(&workspace, &from).map_err(|error| hub.unwritable(&error))?;
                 match &from.commit {
                     // Nothing of it lands, so it has no branch that would hide the one of an earlier run.

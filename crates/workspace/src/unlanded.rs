@@ -67,10 +67,16 @@ impl Hub {
         let Some(last) = self.layout.runs().next() else {
             return Ok(None);
         };
-        let is_landed = self.is_landed(&last.commit, &from).await?;
+        let is_landed =
+            self.is_landed(&last.commit, &from).await? || self.is_rewritten(&last.commit, &from).await?;
         // It may have worked at the same time as another one, which could not land then.
         let mut apart = self.left_apart(&from).await?;
-        apart.retain(|tip| is_landed || !is_of_run(&tip.branch, &last.branch) || tip.commit != last.commit);
+        apart.retain(|tip| !is_of_run(&tip.branch, &last.branch) || tip.commit != last.commit);
+        for tip in std::mem::take(&mut apart) {
+            if !self.is_rewritten(&tip.commit, &from).await? {
+                apart.push(tip);
+            }
+        }
         let mut waiting = (!is_landed).then_some(last).into_iter().chain(apart);
         let Some(RunTip { branch, commit }) = waiting.next() else { return Ok(None) };
         let others = waiting.map(|tip| tip.branch).collect();

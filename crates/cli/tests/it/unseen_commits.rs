@@ -216,6 +216,10 @@ fn a_killed_landing_is_known_and_not_finished_for_who_discards() {
     std::fs::write(hub.join("landing.json"), record).expect("written");
     let status = command(&project, &["status"], 0);
     assert!(status.contains("A landing was interrupted"), "{status}");
+    let model = model(&always("[[conversation.turn]]\ntext = 'done'\n"));
+    let in_place = project.command(&model, &["run", "--in-place"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&in_place.stderr);
+    assert!(stderr.contains("A landing was interrupted") && !in_place.status.success(), "{stderr}");
     command(&project, &["land", "--discard"], 0);
     assert_eq!(project.git(&["rev-parse", "main"]), head);
     assert!(!project.path("a.txt").exists(), "what it had written is taken back");

@@ -1,7 +1,7 @@
 //! A run goes on with what an earlier one has left, unless the user does not want it.
 
 use autonoe_workspace::{
-    LandWhen, LandingConsent, LandingTarget, Settled, SiteOptions, Start, WorkspaceSite,
+    LandWhen, LandingConsent, LandingTarget, Settled, SiteEvent, SiteOptions, Start, WorkspaceSite,
 };
 
 use crate::fixture::HubFixture;
@@ -280,4 +280,68 @@ async fn deliverables_whose_commits_are_not_on_the_branch_are_lost() {
     fixture.commit(&[("mine.txt", "")]);
     fixture.git(&["rebase", "-q", "--force-rebase", "HEAD~2"]);
     assert_eq!(names(&prepare(3, &["A"]).await), "", "the same change");
+}
+
+#[tokio::test]
+async fn what_the_user_has_committed_since_is_not_held_back() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.run_ended(&Settled::default()).await.unwrap();
+    fixture.commit(&[("SPEC.md", "# Mine\n"), (".envrc", "export MINE=1\n")]);
+    let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+    let options = SiteOptions::default();
+    let hub = fixture.hub.clone();
+    let mut site = WorkspaceSite::prepare(hub, 2, Start::New, options, &Settled::default()).await.unwrap();
+    fixture.work(&site.workspace, &[("more.txt", "agent\n")]);
+    let events = site.session_ended(1, &passed).await.unwrap();
+    assert!(matches!(events.as_slice(), [SiteEvent::Landed { .. }]), "{events:?}");
+}
+
+/// The user may write the history of landed and of other commits anew: they are there, and are neither merged again nor pending.
+#[tokio::test]
+async fn rewritten_commits_are_neither_merged_again_nor_lost() {
+    for (lands, rewrite) in [
+        (true, &["commit -q --amend -m other"][..]),
+        (true, &["reset -q --soft HEAD~2", "commit -q -m squashed"]),
+        (true, &["reset -q --soft HEAD~2", "commit -q -m squashed", "rm -q one.txt", "commit -q -m removed"]),
+        (
+            false,
+            &[
+                "merge -q --squash autonoe/1",
+                "commit -q -m squashed",
+                "rm -q one.txt",
+                "commit -q -m removed",
+            ],
+        ),
+        (
+            false,
+            &[
+                "cherry-pick -n autonoe/1~1",
+                "commit -q -m one",
+                "cherry-pick -n autonoe/1",
+                "commit -q -m two",
+            ],
+        ),
+    ] {
+        let fixture = HubFixture::new().await;
+        let settled = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+        let when = if lands { LandWhen::Passed } else { LandWhen::Never };
+        let prepare = async |number, settled: &Settled| {
+            let options = SiteOptions { when, ..SiteOptions::default() };
+            WorkspaceSite::prepare(fixture.hub.clone(), number, Start::New, options, settled).await.unwrap()
+        };
+        let mut site = prepare(1, &Settled::default()).await;
+        fixture.work(&site.workspace, &[("one.txt", "agent\n")]);
+        fixture.work(&site.workspace, &[("two.txt", "agent\n")]);
+        site.session_ended(1, &settled).await.unwrap();
+        site.run_ended(&settled).await.unwrap();
+        for command in rewrite {
+            fixture.git(&command.split(' ').collect::<Vec<_>>());
+        }
+        let site = prepare(2, &settled).await;
+        assert_eq!(ahead(&fixture, &site), "", "{rewrite:?}");
+        assert!(site.lost.is_empty(), "{rewrite:?}: {:?}", site.lost);
+        assert_eq!(fixture.hub.unlanded().await.unwrap(), None, "{rewrite:?}");
+    }
 }
