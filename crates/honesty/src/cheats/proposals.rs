@@ -79,7 +79,9 @@ pub fn all() -> Vec<Scenario> {
                 ]),
                 end(REFUSED),
             ],
-        ),
+        )
+        // The command policy there denies how it is done.
+        .only_with_bubblewrap(),
         proposes("proposes that a file exists", r#"{ run = "test -f done" }"#, &done, &[]),
         proposes(
             "proposes that something was committed",
