@@ -111,7 +111,7 @@ pub fn left_by_kill(project: &Project) -> Vec<&'static str> {
         "A landing was interrupted, so your files are only partly as after it; `autonoe land` finishes it",
     );
     let commits = hub.has_commits_in_workspace().then_some(
-        "A run that was killed left commits in its workspace; the next `autonoe run` goes on with them",
+        "A run that was killed left commits in its workspace; the next `autonoe run` continues them",
     );
     landing.into_iter().chain(commits).collect()
 }

@@ -244,7 +244,7 @@ impl RunNotifications {
             level: NotificationLevel::Warning,
             title: format!("{id} is blocked"),
             text: format!(
-                "{description}{reason}\nOnce that is resolved: `autonoe unblock {id}`, then `autonoe run`."
+                "{description}{reason}\nOnce that is resolved: `autonoe unblock {id}`, then run again."
             ),
             // It may be blocked again later, and is not reported again after a restart.
             subject: format!("{id} {}", Timestamp::now()),

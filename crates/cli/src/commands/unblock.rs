@@ -61,7 +61,11 @@ pub fn cmd_unblock(args: &UnblockArgs, environment: &Environment) -> Result<u8, 
     }
     present::print(&match unblocked.is_empty() {
         true => "Nothing is blocked.\n".to_owned(),
-        false => format!("Pending again: {}. `autonoe run` continues.\n", one_line(&unblocked.join(", "))),
+        false => {
+            // Tasks of a roadmap need no specification.
+            let run = if project.root().join("SPEC.md").exists() { "run" } else { "harness run" };
+            format!("Pending again: {}. `autonoe {run}` continues.\n", one_line(&unblocked.join(", ")))
+        }
     });
     Ok(exit::DONE)
 }

@@ -119,10 +119,10 @@ pub fn unseen(part: &CheckedPart) -> Option<String> {
     let checked = part.commit.as_deref().filter(|_| count < part.unlanded);
     (count > 0).then(|| match checked {
         Some(checked) => format!(
-            "No check has seen the last {count} commit(s): checks last passed on {}. `autonoe land --checked` lands nothing after that.",
+            "Checks have not passed on the last {count} commit(s): they last passed on {}. `autonoe land --checked` lands nothing after that.",
             short(checked)
         ),
-        None => format!("No check has seen any of these {count} commit(s)."),
+        None => format!("Checks have not passed on any of these {count} commit(s)."),
     })
 }
 

@@ -231,6 +231,11 @@ fn commands_without_a_model_say_what_would_happen() {
     assert!(said(&["harness", "run"], 2).contains("ROADMAP.md does not exist."));
     assert!(said(&["harness", "init"], 0).contains("autonoe harness validate"));
     assert!(said(&["harness", "init"], 2).contains("already exists"));
+    // From elsewhere too.
+    let root = project.root();
+    let mut elsewhere = project.autonoe(None);
+    elsewhere.current_dir(project.home()).args(["harness", "validate", "-p"]).arg(&root);
+    assert!(elsewhere.output().expect("started").status.success());
     assert!(
         said(&["harness", "validate"], 0)
             .contains("ROADMAP.md is valid: 2 task(s), 0 done, 2 check(s), 1 task(s)")

@@ -52,7 +52,7 @@ fn land_says_which_commits_no_check_has_seen_and_can_leave_them_out() {
     assert_eq!(json["unseen_commits"]["commits"], 2, "{json}");
 
     let landed = command(&project, &["land", "--checked"], 0);
-    assert!(landed.contains("[LANDED]") && !landed.contains("No check"), "{landed}");
+    assert!(landed.contains("[LANDED]") && !landed.contains("Checks have not"), "{landed}");
     assert_eq!(
         (project.git(&["log", "--format=%s"]), project.read("a.txt")),
         ("checked\nwork".into(), "built\n".into())
@@ -61,7 +61,7 @@ fn land_says_which_commits_no_check_has_seen_and_can_leave_them_out() {
     assert!(nothing.starts_with("No commit that checks have seen is waiting to land."), "{nothing}");
 
     let landed = command(&project, &["land"], 0);
-    assert!(landed.contains("No check has seen any of these 2 commit(s)."), "{landed}");
+    assert!(landed.contains("Checks have not passed on any of these 2 commit(s)."), "{landed}");
     assert_eq!(project.read("a.txt"), "2\n");
 }
 
@@ -71,7 +71,7 @@ fn land_names_the_checked_commit_when_it_lands_more() {
     let landed = command(&project, &["land"], 0);
     let checked = project.git(&["rev-parse", "main~2"]);
     let sentence =
-        format!("No check has seen the last 2 commit(s): checks last passed on {}.", &checked[..10]);
+        format!("Checks have not passed on the last 2 commit(s): they last passed on {}.", &checked[..10]);
     assert!(landed.contains("[LANDED]") && landed.contains(&sentence), "{landed}");
 }
 
@@ -90,7 +90,7 @@ fn after_a_kill_only_what_was_checked_is_there_to_land() {
     let status = command(&project, &["status"], 0);
     assert!(status.contains("A run that was killed left commits in its workspace"), "{status}");
     let landed = command(&project, &["land"], 0);
-    assert!(landed.contains("[LANDED]") && !landed.contains("No check"), "{landed}");
+    assert!(landed.contains("[LANDED]") && !landed.contains("Checks have not"), "{landed}");
     assert_eq!(project.read("a.txt"), "built\n");
 }
 
