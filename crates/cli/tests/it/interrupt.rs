@@ -149,8 +149,12 @@ fn signals_ignored_at_the_start_stay_ignored() {
         started.args(["-c", &format!("trap '' {ignored}; exec \"$@\""), "sh"]);
         started.arg(autonoe.get_program()).args(autonoe.get_args()).current_dir(project.root());
         started.env_clear().envs(autonoe.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let child = started.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-        until("the command runs", || project.agents_path("ready.txt").exists());
+        let mut child = started.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        until(&format!("the command runs, with {ignored} ignored"), || {
+            let ended = child.try_wait().expect("a child");
+            assert!(ended.is_none(), "it ended instead: {ended:?}");
+            project.agents_path("ready.txt").exists()
+        });
         signal(&child, kind);
         signal(&child, kind);
         std::fs::write(project.agents_path("go.txt"), "").expect("written");

@@ -1,6 +1,7 @@
 //! Thirty deliverables and eight agents, some of which get in each other's way, and a run that is killed twice: what is on the user's branch in
 //! the end holds together, and is what one agent would have built.
 
+use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -102,9 +103,23 @@ fn passed(project: &CliTestProject) -> usize {
     status["deliverables"].as_array().expect("a list").iter().filter(|item| item["passed"] == true).count()
 }
 
-/// The files of the last commit on the user's branch.
-fn tree(project: &CliTestProject) -> String {
-    project.git(&["ls-tree", "-r", "main"])
+/// What everybody ends with, in whatever order it was built.
+fn expected() -> BTreeMap<String, String> {
+    let own = ids().map(|id| (format!("{id}.txt"), format!("{id}\n")));
+    let shared = [
+        ("kept.txt", "the user's\n"),
+        ("list.txt", "D05\nD06\nfirst\n"),
+        ("parts/d10", "x\n"),
+        ("parts/d11", "x\n"),
+    ];
+    own.chain(shared.map(|(name, content)| (name.to_owned(), content.to_owned()))).collect()
+}
+
+/// The files of the last commit on the user's branch that agents have to do with.
+fn files(project: &CliTestProject) -> BTreeMap<String, String> {
+    let names = project.git(&["ls-tree", "-r", "--name-only", "main"]);
+    let names = names.lines().filter(|name| !name.starts_with('.') && *name != "SPEC.md");
+    names.map(|name| (name.to_owned(), project.git(&["show", &format!("main:{name}")]) + "\n")).collect()
 }
 
 #[track_caller]
@@ -117,26 +132,27 @@ fn assert_whole(project: &CliTestProject, run: &RunOutput) {
             std::process::Command::new("sh").current_dir(project.root()).args(["-c", &check(&id)]).status();
         assert!(output.expect("started").success(), "{id} is broken on main");
     }
+    assert_eq!(files(project), expected());
     assert_no_processes_left(project);
 }
 
 #[test]
 fn eight_agents_build_what_one_would_also_if_they_are_killed() {
-    let many = project();
-    let script = model(&script());
-    let run = || many.command(&script, &["run", "--agents", "8"]);
+    let project = project();
+    let model = model(&script());
+    let run = || project.command(&model, &["run", "--agents", "8"]);
     for enough in [5, 15] {
         let mut child = run().stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
-        until("some have passed", || passed(&many) >= enough);
+        until("some have passed", || passed(&project) >= enough);
         std::thread::sleep(Duration::from_millis(30));
         signal(&child, Signal::KILL);
         child.wait().expect("ended");
     }
-    let last = RunOutput::from(run().output().expect("started"));
-    assert_whole(&many, &last);
+    assert_whole(&project, &RunOutput::from(run().output().expect("started")));
+}
 
-    let one = project();
-    let alone = one.run(&script, &["run"]);
-    assert_whole(&one, &alone);
-    assert_eq!(tree(&many), tree(&one));
+#[test]
+fn one_agent_builds_the_same() {
+    let project = project();
+    assert_whole(&project, &project.run(&model(&script()), &["run"]));
 }
