@@ -421,6 +421,10 @@ impl Screen {
         if let Some(shared) = shared {
             deliverables = deliverables.sharing(shared);
         }
+        if let Some(harness) = harness.clone() {
+            // Tasks wait for others and have limits of their own, so an agent speaks for its own one only.
+            deliverables = deliverables.assigning(Box::new(move || harness.current_task()));
+        }
         let deliverables = Arc::new(deliverables);
         let _calls = serve_calls(&run.socket, &deliverables)?;
         let build = |backend: RunBackend| built_backend(backend, &deliverables);

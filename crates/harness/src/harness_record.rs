@@ -149,6 +149,11 @@ impl HarnessRecord {
         self.write_status(&mut written);
     }
 
+    /// The task that has begun and not ended.
+    pub fn current_task(&self) -> Option<String> {
+        self.written().status.task_id.clone()
+    }
+
     /// A session looks for further tasks.
     pub fn growth_began(&self) {
         let mut written = self.written();

@@ -71,6 +71,8 @@ pub struct RecoveringPlan<'a> {
     before: (u32, Usd),
     /// What the inner plan asks for in the current session, without any remedy.
     asked: String,
+    /// Whether the inner plan limits the sessions of its work itself.
+    has_own_limits: bool,
     start: Start,
 }
 
@@ -94,7 +96,8 @@ impl<'a> RecoveringPlan<'a> {
         let state = saved.unwrap_or_default();
         let recovery = Recovery::new(setup.budget, state.recovery.clone());
         let before = (state.iterations, state.spent);
-        Ok(Self { inner, setup, state, recovery, before, asked: String::new(), start })
+        let asked = String::new();
+        Ok(Self { inner, setup, state, recovery, before, asked, has_own_limits: false, start })
     }
 
     /// The first snapshot reads every file, so it is taken while the first session starts.
@@ -215,6 +218,7 @@ impl Plan for RecoveringPlan<'_> {
             other @ (NextAction::Done(_) | NextAction::Wait) => return Ok(other),
         };
         self.asked.clone_from(&session.instruction.text);
+        self.has_own_limits = session.stuck_after.is_some();
         if let Some(stuck_after) = session.stuck_after {
             self.state.stuck.set_stuck_after(stuck_after);
         }

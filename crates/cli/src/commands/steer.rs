@@ -1,10 +1,13 @@
 //! `autonoe tell`, `pause`, `resume` and `stop`: steer a run from another terminal.
 
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_files::show_bytes;
+use autonoe_harness::control::HarnessDirectory;
 use autonoe_store::{
     ControlDirectory, LockHolder, LockStatus, MAX_MESSAGE, Project, ProjectLock, StopRequest,
 };
@@ -93,11 +96,21 @@ pub fn cmd_resume(args: &ResumeArgs, environment: &Environment) -> Result<u8, Fa
     let control = ControlDirectory::of(&project);
     let was_paused = control.is_paused();
     control.set_paused(false)?;
-    present::print(match was_paused {
+    let was_file_there = remove_pause_files(project.root());
+    present::print(match was_paused || was_file_there {
         true => "The run continues.\n",
         false => "The run was not paused.\n",
     });
     Ok(exit::DONE)
+}
+
+/// A harness may also be paused by a file, which a person or a critical alert has made. Returns whether there was one.
+fn remove_pause_files(project: &Path) -> bool {
+    let entries = fs::read_dir(project.join(".harness")).into_iter().flatten().flatten();
+    let harnesses =
+        entries.filter_map(|entry| HarnessDirectory::open(project, entry.file_name().to_str()?).ok());
+    let paused = harnesses.filter(HarnessDirectory::is_paused);
+    paused.filter(|harness| harness.resume().is_ok()).count() > 0
 }
 
 pub fn cmd_stop(args: &StopArgs, environment: &Environment) -> Result<u8, Fault> {

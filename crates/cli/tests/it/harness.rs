@@ -202,6 +202,54 @@ fn a_killed_roadmap_repeats_no_session() {
 }
 
 #[test]
+fn a_pause_by_file_ends_with_resume() {
+    let project = project(ROADMAP);
+    project.write(".harness/roadmap/pause", "");
+    let model = model(&["list", "cart", "pay"].map(|id| builds(id, &[])).concat());
+    let mut command = project.command(&model, &["harness", "run"]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+    let child = child.expect("started");
+    let resume = || project.autonoe(None).arg("resume").output().expect("started");
+    super::support::until("the run continues", || {
+        String::from_utf8_lossy(&resume().stdout).contains("The run continues.")
+    });
+    RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("all_passed", 0);
+}
+
+#[test]
+fn a_task_that_makes_progress_gets_all_sessions_of_its_attempt() {
+    let project =
+        project("## Tasks\n- [ ] **long**: Do much\n  - max_iterations: 20\n  - check: `test -f long.txt`\n")
+            .in_workspace();
+    let steps = "[[conversation]]\nname = 'a step'\nwhen = 'the task `long`'\nplays = 12\n[[conversation.turn]]\n\
+        call = [{ tool = 'Bash', input = { command = 'n=$(ls | wc -l); for i in 1 2 3; do echo $n > $n-$i.txt; done; git add .; git commit -qm step' } }]\n\
+        [[conversation.turn]]\ntext = '<progress>one more part</progress>'\n";
+    let model = model(&[steps.to_owned(), builds("long", &[])].concat());
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert!(tasks(&run).len() >= 13, "{}", run.stderr);
+    assert!(!run.stderr.contains("Attempt 1 of"), "one attempt is enough: {}", run.stderr);
+}
+
+/// It would begin without a session of its own, and before what it waits for.
+#[test]
+fn an_agent_speaks_for_its_own_task_only() {
+    let project = project(ROADMAP);
+    let speaks = r#"
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "pay", status = "blocked", reason = "no card" } }]
+          [[conversation.turn]]
+          expect = ["VALIDATION_ERROR", "This session builds"]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "cart", status = "passed" } }]
+    "#;
+    let first = super::support::builds_with("list", "", speaks);
+    let model = model(&[first, builds("cart", &[]), builds("pay", &[])].concat());
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["list", "cart", "pay"]);
+}
+
+#[test]
 fn a_stop_file_ends_the_run_after_its_session() {
     // The first of its agents is not installed.
     let roadmap = ROADMAP.replace("List the books\r\n", "List the books\r\n  - cli: gemini, native\r\n");

@@ -74,6 +74,10 @@ impl RecoveringPlan<'_> {
                 self.state.stuck.end_recovery(true);
                 verdict
             }
+            // Otherwise ten sessions that settle nothing end it, whatever they changed.
+            (None, _) if self.has_own_limits && progress == ProgressVerdict::Progressed => {
+                PlanVerdict::Progressed
+            }
             (None, StuckState::Progressing | StuckState::Warning | StuckState::Recovering) => verdict,
         };
         if has_settled {
