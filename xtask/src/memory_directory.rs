@@ -12,9 +12,9 @@ use crate::workspace::like_cargo;
 /// The memory that must be available, in KiB. The tests use a twentieth of it.
 const NEEDED: u64 = 2 * 1024 * 1024;
 
-/// Mounts the directory of temporary files, then becomes the command. Half of the memory is far more than the tests need: one of them copies
-/// a file for a second, and the others must not find the disk full meanwhile.
-const SCRIPT: &str = r#"mount -t tmpfs -o size=50%,mode=1777 autonoe-tests "$TMPDIR" && exec "$@""#;
+/// Mounts the directory of temporary files, then becomes the command. That is far more than the tests need: one of them copies a file for a
+/// second, and the others must not find the disk full meanwhile.
+const SCRIPT: &str = r#"mount -t tmpfs -o size=6g,mode=1777 autonoe-tests "$TMPDIR" && exec "$@""#;
 
 pub struct MemoryDirectory(PathBuf);
 

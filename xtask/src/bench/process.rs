@@ -67,6 +67,13 @@ mod tests {
     fn a_process_with_its_own_program_has_its_own_memory() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
         let memory = |process: u32| fs::read_to_string(format!("/proc/{process}/smaps_rollup")).unwrap();
+        // It may not have its own memory yet.
+        for _ in 0..500 {
+            if shares_memory(child.id(), &memory(child.id())) {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
         assert!(shares_memory(child.id(), &memory(child.id())));
         assert!(!shares_memory(child.id(), &memory(std::process::id())));
         let program = fs::metadata(format!("/proc/{}/exe", child.id())).unwrap();
