@@ -1,7 +1,11 @@
 //! ProjectExaminer: runs the checks of a project's deliverables on clean checkouts and updates the check
 //! registry.
 
-use std::collections::{BTreeMap, HashSet};
+mod first_look;
+mod last_look;
+mod what_counts;
+
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,20 +13,20 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use async_trait::async_trait;
 use autonoe_core::check::{Assurance, Check, CheckAuthor, CheckOrigin, Finding, Review};
 use autonoe_core::clock::Clock;
-use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::fault::Fault;
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{
-    CheckBaseline, CheckRegistry, CheckState, InPlaceFiles, Project, ProtectedPath, SqliteJournal,
-    StatusStore, read_evidence, write_evidence,
+    CheckRegistry, Project, ProtectedPath, SqliteJournal, StatusStore, read_evidence, write_evidence,
 };
 
+use self::what_counts::{assurance, cap, changed_by_builder, leads_elsewhere};
 use crate::blocking::blocking;
 use crate::briefing::briefing;
 use crate::cargo_targets::{is_manifest, manifest_of};
@@ -30,21 +34,18 @@ use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run;
 use crate::checkout::{Checkout, CheckoutFactory, UNUSABLE_COMMIT};
-use crate::checks::{all_checks, check_key, checks_of, is_vacuous, of_project, why_not_counted};
+use crate::checks::{all_checks, checks_of, why_not_counted};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{
-    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, disown_foreign_findings,
-    disown_outdated_findings, truncated, unchecked, versions,
+    Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, unchecked, versions,
 };
 use crate::flaky::{count_looks, describe_flaky};
 use crate::left_changed::CheckoutBefore;
-use crate::linked_directories::{command_goes_through, linked_directories, script_goes_through};
 use crate::no_commit::NoCommit;
-use crate::oracles::{self, ChangedFiles, Protector};
+use crate::oracles::{self, ChangedFiles};
 use crate::protect_pattern::find_pattern_problem;
 use crate::review;
-use crate::runner_files::is_code;
 use crate::written_changes::{self, describe_change};
 
 /// Called for every event.
@@ -200,92 +201,6 @@ impl ProjectExaminer {
         })
     }
 
-    /// Accepts the protected files of new checks and runs each check once: one that passes now proves
-    /// nothing.
-    async fn run_new_checks(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
-        let new: Vec<Check> = self
-            .checks(registry)
-            .into_iter()
-            .filter(|check| !registry.baselines.contains_key(&check_key(check)))
-            .collect();
-        let (proposed, users): (Vec<Check>, Vec<Check>) =
-            new.into_iter().partition(|check| check.origin == CheckOrigin::Proposed);
-        if !users.is_empty() {
-            self.look_first(registry, &users, self.checkouts.check_out_users().await?).await?;
-        }
-        if !proposed.is_empty() {
-            self.look_first(registry, &proposed, self.checkouts.check_out(None).await?).await?;
-        }
-        Ok(())
-    }
-
-    /// Runs new checks in a checkout in which they should fail.
-    async fn look_first(
-        &self,
-        registry: &mut CheckRegistry,
-        new: &[Check],
-        checkout: Checkout,
-    ) -> Result<(), Fault> {
-        let now = self.clock.now();
-        let is_first_look = registry.runner_files.is_none();
-        if is_first_look {
-            registry.runner_files = Some(checkout.runner_files());
-        }
-        let committed = checkout.files().await?;
-        let mut missing = Vec::new();
-        for check in new {
-            let (mut frozen, project, globs) =
-                (registry.clone(), self.project.clone(), check.protect.clone());
-            let (root, protector) = (committed.root.clone(), Protector::of(check));
-            let freeze = move |cancel: &_| {
-                oracles::freeze(&mut frozen, &project, &root, &globs, protector, now, cancel)
-                    .map(|missing| (frozen, missing))
-            };
-            let (frozen, unmatched) = blocking(freeze).await?;
-            *registry = frozen;
-            missing.push(unmatched);
-        }
-        let links = linked_directories(&committed.root);
-        drop(committed);
-        for (check, missing) in new.iter().zip(missing) {
-            let run = check_run::run(check, &checkout, registry, &self.project).await?;
-            let state = if run.passed() { CheckState::Vacuous } else { CheckState::Red };
-            let commit = checkout.revision.commit.clone();
-            let message = match (state, missing.is_empty()) {
-                _ if !run.was_run() => format!("{}; it does not count until it has run", run.sentence()),
-                (CheckState::Vacuous, _) => format!(
-                    "it passes before the work has begun, so it proves nothing; to count it anyway, run `autonoe checks accept {}`",
-                    check.name
-                ),
-                (_, false) => format!(
-                    "it relies on files that are not committed ({}), so it does not count; once they are, run `autonoe checks accept {}`",
-                    missing.join(", "),
-                    check.name
-                ),
-                (_, true) => format!("{}, as expected before the work begins", run.sentence()),
-            };
-            // A check that could not run has not failed; but missing protected files are recorded.
-            if run.was_run() || !missing.is_empty() {
-                let (name, links) = (check.name.clone(), Some(links.clone()));
-                let baseline = CheckBaseline { name, state, commit, at: now, missing, links };
-                registry.baselines.insert(check_key(check), baseline);
-            }
-            self.emit(RunEvent::Checked {
-                deliverable: check.deliverable.clone(),
-                check: check.name.clone(),
-                purpose: CheckPurpose::RedFirst,
-                passed: run.passed(),
-                message,
-            })
-            .await?;
-        }
-        if let Some(known) = registry.runner_files.as_mut().filter(|_| is_first_look) {
-            known.extend(checkout.found_by_checks());
-        }
-        checkout.close().await;
-        registry.save(&self.project)
-    }
-
     /// Protected files that were changed in the working tree, or in the commit that was looked at: git can hide one from the other.
     async fn differences(
         &self,
@@ -352,126 +267,6 @@ impl ProjectExaminer {
         }
     }
 
-    /// Runs the checks of everything that passed once more, and those of the project.
-    async fn run_all_again(&self) -> Result<Confirmation, Fault> {
-        let mut registry = CheckRegistry::load(&self.project)?;
-        let checks = self.checks(&registry);
-        let Some(recorded) = self.status.load().await? else {
-            return Ok(Confirmation::default());
-        };
-        let mut status = recorded.clone();
-        // Evidence that is gone or foreign is written anew.
-        disown_foreign_findings(&self.project, &mut status)?;
-        self.record_changed_checks(&mut registry).await?;
-        disown_outdated_findings(&self.project, &mut status, &registry, &checks)?;
-        self.store_disowned(&recorded, &status, &checks).await?;
-        if checks.is_empty() {
-            return Ok(Confirmation::default());
-        }
-        let mut confirmation = Confirmation::default();
-        let checkout = self.checkouts.check_out(None).await?;
-        if checkout.revision.copied == Some(NoCommit::NothingCommitted) {
-            let message = "Nothing is committed any more, or git cannot read the repository.";
-            return Err(Fault::permanent(FaultLayer::Config, "no_commit", message)
-                .hint("Look at the repository with `git status` and `git log`."));
-        }
-        let unseen = self.unseen_changes(&mut registry).await?;
-        let passed = status.active().filter(|item| item.status == DeliverableStatus::Passed);
-        for deliverable in passed {
-            let checks = checks_of(&checks, &deliverable.id);
-            if checks.is_empty() {
-                continue;
-            }
-            let mut results =
-                self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
-            cap(&mut results, &registry, &deliverable.id);
-            if let Some(unseen) = unseen.as_ref().filter(|_| results.assurance == Assurance::Verified) {
-                results.assurance = Assurance::Claimed;
-                results.not_counted.push(unseen.clone());
-            }
-            self.record_looks(&mut registry, &checkout, &mut results);
-            let flaky = describe_flaky(&registry, &results);
-            let tree = Some(&checkout.revision.tree);
-            let layer = self.checkouts.room_config.sandbox.layer();
-            // What a partial layer has found is found again where everything is enforced.
-            let is_as_good =
-                |found: &Finding| found.partial_layer.is_none() || partial_layer(layer).is_some();
-            let is_known = |found: &Finding| {
-                found.assurance == results.assurance
-                    && found.tree.as_ref() == tree
-                    && found.flaky == flaky
-                    && is_as_good(found)
-            };
-            let on_record = recorded.find(&deliverable.id).and_then(|item| item.finding.as_ref());
-            let is_on_record = on_record == deliverable.finding.as_ref();
-            if results.failures.is_empty() && is_on_record && on_record.is_some_and(is_known) {
-                continue;
-            }
-            let finding = self
-                .conclude(&checkout, deliverable, &results, CheckPurpose::Confirmation, &registry)
-                .await?;
-            if results.assurance == Assurance::Failed {
-                confirmation.regressed.push(deliverable.id.clone());
-                self.reset(&deliverable.id, finding).await?;
-            } else {
-                self.store_finding(&deliverable.id, finding).await?;
-            }
-        }
-        let mut whole = of_project(&checks, &status);
-        if self.is_strict {
-            // What became of its deliverable does not matter.
-            whole.extend(checks.iter().filter(|check| is_of_unfinished(check, &status)));
-        }
-        let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
-        self.record_disputes(&mut registry, Some(&checkout)).await?;
-        checkout.close().await;
-        record_failures(&mut registry, &results);
-        registry.save(&self.project)?;
-        // One that always passed shows at least that nothing broke.
-        let does_not_count = |evidence: &CheckEvidence| {
-            self.is_strict && !evidence.counts && !is_vacuous(&evidence.check, &registry)
-        };
-        let failed = |evidence: &&CheckEvidence| !evidence.run.passed() || does_not_count(evidence);
-        confirmation.project =
-            results.evidence.iter().filter(failed).map(|failed| failed.check.name.clone()).collect();
-        let mut failures = results.failures;
-        let uncounted = results.evidence.iter().filter(|evidence| does_not_count(evidence));
-        let uncounted: Vec<String> = uncounted.map(|evidence| format!("`{}`", evidence.check.name)).collect();
-        let is_uncounted = |reason: &String| uncounted.iter().any(|name| reason.starts_with(name.as_str()));
-        failures.extend(results.not_counted.into_iter().filter(is_uncounted));
-        *self.project_failures.lock().unwrap_or_else(PoisonError::into_inner) = failures;
-        Ok(confirmation)
-    }
-
-    /// A sentence about files of the user's checkout that no check has seen as they are left; `None` if there are none. From a workspace only
-    /// what is committed comes home, but an earlier run may have worked in the checkout.
-    async fn unseen_changes(&self, registry: &mut CheckRegistry) -> Result<Option<String>, Fault> {
-        let left = match self.checkout_before.get() {
-            Some(before) => {
-                let left = self.checkouts.left_changed(before).await?;
-                registry.in_place = Some(InPlaceFiles { left: Some(left.clone()), ..before.in_place() });
-                left
-            }
-            None => match &registry.in_place {
-                Some(earlier) => self.checkouts.still_left(self.project.root(), earlier).await?,
-                None => BTreeMap::new(),
-            },
-        };
-        let unseen: Vec<String> = left.into_keys().collect();
-        if unseen.is_empty() {
-            return Ok(None);
-        }
-        let was_killed = self.checkout_before.get().is_none()
-            && registry.in_place.as_ref().is_some_and(|files| files.left.is_none());
-        let by = if was_killed { "by agents of a run that was killed, or since" } else { "by agents" };
-        let message = format!(
-            "Changed {by} without a commit, so what is there now was not checked and counts as claimed: {}.",
-            unseen.join(", ")
-        );
-        self.emit(RunEvent::Notice { message: message.clone() }).await?;
-        Ok(Some(message))
-    }
-
     /// Remembers how checks ended. One that is flaky does not count where only verified deliverables do.
     fn record_looks(&self, registry: &mut CheckRegistry, checkout: &Checkout, results: &mut CheckResults) {
         record_failures(registry, results);
@@ -485,55 +280,6 @@ impl ProjectExaminer {
         }
     }
 
-    /// Makes all verified deliverables claimed.
-    async fn void_findings(&self) -> Result<(), Fault> {
-        let status = self.status.load().await?;
-        for item in status.iter().flat_map(ProjectStatus::active) {
-            if let Some(finding) =
-                item.finding.as_ref().filter(|found| found.assurance == Assurance::Verified)
-            {
-                let void = Finding { assurance: Assurance::Claimed, ..finding.clone() };
-                self.store_finding(&item.id, void).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Resets a deliverable that no longer passes, and reports it.
-    async fn reset(&self, id: &str, finding: Finding) -> Result<(), Fault> {
-        let changed = self
-            .status
-            .change(Box::new(|status: &mut ProjectStatus, _| {
-                let change = status.set_status(id, DeliverableStatus::Pending)?;
-                status.set_finding(id, finding)?;
-                Ok((change.clone(), vec![change]))
-            }))
-            .await;
-        match changed {
-            Ok((change, _)) => (self.on_event)(&RunEvent::StatusChanged(change)),
-            Err(ChangeError::Refused(_)) => {}
-            Err(ChangeError::Fault(fault)) => return Err(fault),
-        }
-        Ok(())
-    }
-
-    /// Records that deliverables count as claimed for which there is no check any more: nothing else will say so.
-    async fn store_disowned(
-        &self,
-        recorded: &ProjectStatus,
-        status: &ProjectStatus,
-        checks: &[Check],
-    ) -> Result<(), Fault> {
-        for (before, now) in recorded.deliverables.iter().zip(&status.deliverables) {
-            if let Some(finding) = now.finding.as_ref().filter(|_| before.finding != now.finding)
-                && checks_of(checks, &now.id).is_empty()
-            {
-                self.store_finding(&now.id, finding.clone()).await?;
-            }
-        }
-        Ok(())
-    }
-
     async fn store_finding(&self, id: &str, finding: Finding) -> Result<(), Fault> {
         let store = |status: &mut ProjectStatus, _| Ok((status.set_finding(id, finding)?, Vec::new()));
         match self.status.change(Box::new(store)).await {
@@ -541,82 +287,6 @@ impl ProjectExaminer {
             Err(ChangeError::Fault(fault)) => Err(fault),
         }
     }
-}
-
-/// Whether it is the user's, and its deliverable has not passed.
-fn is_of_unfinished(check: &Check, status: &ProjectStatus) -> bool {
-    let deliverable = check.deliverable.as_deref().and_then(|id| status.find(id));
-    let is_unfinished = |item: &Deliverable| item.is_active() && item.status != DeliverableStatus::Passed;
-    check.origin != CheckOrigin::Proposed && deliverable.is_some_and(is_unfinished)
-}
-
-/// The user's checks decide, if there are any: one that cannot count leaves a deliverable claimed, whatever agents have proposed. One that has
-/// always passed does no harm beside another one of the user's that counts.
-fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance {
-    let users: Vec<&CheckEvidence> =
-        evidence.iter().filter(|evidence| evidence.check.origin != CheckOrigin::Proposed).collect();
-    let decisive = if users.is_empty() { evidence.iter().collect() } else { users };
-    let is_harmless = |evidence: &&&CheckEvidence| evidence.counts || is_vacuous(&evidence.check, registry);
-    let is_proof = decisive.iter().any(|evidence| evidence.counts);
-    match (
-        evidence.iter().all(|evidence| evidence.run.passed()),
-        is_proof && decisive.iter().all(|one| is_harmless(&one)),
-    ) {
-        (false, _) => Assurance::Failed,
-        (true, true) => Assurance::Verified,
-        (true, false) => Assurance::Claimed,
-    }
-}
-
-/// Why a proposed check does not count although it passed: it saw other files than the commit has.
-fn changed_by_builder(check: &Check, registry: &CheckRegistry, checkout: &Checkout) -> Option<String> {
-    let changed = checkout.changed.get().into_iter().flatten().map(|(file, _)| file);
-    let changed: Vec<String> =
-        changed.filter(|file| oracles::is_builders(registry, file)).map(ToString::to_string).collect();
-    let is_concerned = check.origin == CheckOrigin::Proposed && !changed.is_empty();
-    is_concerned.then(|| format!("files that proposed checks protect were changed: {}", changed.join(", ")))
-}
-
-/// Whether a protected file is a program, or says what programs do.
-fn is_script(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    is_code(path) || name.to_ascii_lowercase().ends_with("makefile") || !name.contains('.')
-}
-
-/// Why a check does not count although it passed: it goes through a link that was not there when it was new.
-fn leads_elsewhere(
-    check: &Check,
-    registry: &CheckRegistry,
-    checkout: &Checkout,
-    project: &Project,
-) -> Option<String> {
-    let known = registry.baselines.get(&check_key(check))?.links.as_ref()?;
-    let links = checkout.links.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    // Accepted ones are restored for the check.
-    let is_new = |(path, target): &(&String, &String)| {
-        known.get(*path) != Some(*target) && !registry.files.contains_key(&ProtectedPath::new(path))
-    };
-    let new: Vec<_> = links.iter().filter(is_new).collect();
-    if new.is_empty() {
-        return None;
-    }
-    let scripts: Vec<String> = registry
-        .of_user()
-        .files
-        .iter()
-        .filter(|(file, accepted)| !accepted.link && (accepted.executable || is_script(&file.to_string())))
-        .filter_map(|(_, accepted)| String::from_utf8(registry.content(project, accepted).ok()?).ok())
-        .collect();
-    let through = new.into_iter().find(|(path, _)| {
-        check.setup.iter().chain([&check.command]).any(|command| command_goes_through(command, path))
-            || scripts.iter().any(|script| script_goes_through(script, path))
-    });
-    through.map(|(path, target)| {
-        format!(
-            "it goes through `{path}`, which is a link to `{target}` now; if that is right, run `autonoe checks accept {}` once it has landed",
-            check.name
-        )
-    })
 }
 
 /// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
@@ -657,15 +327,6 @@ pub(crate) fn partial_layer(layer: SandboxLayer) -> Option<String> {
         SandboxLayer::Bubblewrap => None,
         SandboxLayer::None => Some("a machine without a sandbox".to_owned()),
         SandboxLayer::Landlock | SandboxLayer::Seatbelt => Some(layer.name().to_owned()),
-    }
-}
-
-/// Leaves a deliverable claimed as long as the user has not decided about its changed checks.
-fn cap(results: &mut CheckResults, registry: &CheckRegistry, deliverable: &str) {
-    let undecided = written_changes::concerning(registry, deliverable);
-    if results.assurance == Assurance::Verified && !undecided.is_empty() {
-        results.assurance = Assurance::Claimed;
-        results.not_counted.extend(undecided);
     }
 }
 

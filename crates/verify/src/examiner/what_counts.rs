@@ -1,0 +1,97 @@
+//! What the checks of a deliverable prove, and why one that passed does not count.
+
+use std::sync::PoisonError;
+
+use autonoe_core::check::{Assurance, Check, CheckOrigin};
+use autonoe_store::{CheckRegistry, Project, ProtectedPath};
+
+use crate::check_results::CheckResults;
+use crate::checkout::Checkout;
+use crate::checks::{check_key, is_vacuous};
+use crate::evidence::CheckEvidence;
+use crate::linked_directories::{command_goes_through, script_goes_through};
+use crate::oracles;
+use crate::runner_files::is_code;
+use crate::written_changes;
+
+/// The user's checks decide, if there are any: one that cannot count leaves a deliverable claimed, whatever agents have proposed. One that has
+/// always passed does no harm beside another one of the user's that counts.
+pub(super) fn assurance(evidence: &[CheckEvidence], registry: &CheckRegistry) -> Assurance {
+    let users: Vec<&CheckEvidence> =
+        evidence.iter().filter(|evidence| evidence.check.origin != CheckOrigin::Proposed).collect();
+    let decisive = if users.is_empty() { evidence.iter().collect() } else { users };
+    let is_harmless = |evidence: &&&CheckEvidence| evidence.counts || is_vacuous(&evidence.check, registry);
+    let is_proof = decisive.iter().any(|evidence| evidence.counts);
+    match (
+        evidence.iter().all(|evidence| evidence.run.passed()),
+        is_proof && decisive.iter().all(|one| is_harmless(&one)),
+    ) {
+        (false, _) => Assurance::Failed,
+        (true, true) => Assurance::Verified,
+        (true, false) => Assurance::Claimed,
+    }
+}
+
+/// Why a proposed check does not count although it passed: it saw other files than the commit has.
+pub(super) fn changed_by_builder(
+    check: &Check,
+    registry: &CheckRegistry,
+    checkout: &Checkout,
+) -> Option<String> {
+    let changed = checkout.changed.get().into_iter().flatten().map(|(file, _)| file);
+    let changed: Vec<String> =
+        changed.filter(|file| oracles::is_builders(registry, file)).map(ToString::to_string).collect();
+    let is_concerned = check.origin == CheckOrigin::Proposed && !changed.is_empty();
+    is_concerned.then(|| format!("files that proposed checks protect were changed: {}", changed.join(", ")))
+}
+
+/// Whether a protected file is a program, or says what programs do.
+fn is_script(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_code(path) || name.to_ascii_lowercase().ends_with("makefile") || !name.contains('.')
+}
+
+/// Why a check does not count although it passed: it goes through a link that was not there when it was new.
+pub(super) fn leads_elsewhere(
+    check: &Check,
+    registry: &CheckRegistry,
+    checkout: &Checkout,
+    project: &Project,
+) -> Option<String> {
+    let known = registry.baselines.get(&check_key(check))?.links.as_ref()?;
+    let links = checkout.links.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    // Accepted ones are restored for the check.
+    let is_new = |(path, target): &(&String, &String)| {
+        known.get(*path) != Some(*target) && !registry.files.contains_key(&ProtectedPath::new(path))
+    };
+    let new: Vec<_> = links.iter().filter(is_new).collect();
+    if new.is_empty() {
+        return None;
+    }
+    let scripts: Vec<String> = registry
+        .of_user()
+        .files
+        .iter()
+        .filter(|(file, accepted)| !accepted.link && (accepted.executable || is_script(&file.to_string())))
+        .filter_map(|(_, accepted)| String::from_utf8(registry.content(project, accepted).ok()?).ok())
+        .collect();
+    let through = new.into_iter().find(|(path, _)| {
+        check.setup.iter().chain([&check.command]).any(|command| command_goes_through(command, path))
+            || scripts.iter().any(|script| script_goes_through(script, path))
+    });
+    through.map(|(path, target)| {
+        format!(
+            "it goes through `{path}`, which is a link to `{target}` now; if that is right, run `autonoe checks accept {}` once it has landed",
+            check.name
+        )
+    })
+}
+
+/// Leaves a deliverable claimed as long as the user has not decided about its changed checks.
+pub(super) fn cap(results: &mut CheckResults, registry: &CheckRegistry, deliverable: &str) {
+    let undecided = written_changes::concerning(registry, deliverable);
+    if results.assurance == Assurance::Verified && !undecided.is_empty() {
+        results.assurance = Assurance::Claimed;
+        results.not_counted.extend(undecided);
+    }
+}
