@@ -19,21 +19,24 @@ fn ahead(fixture: &HubFixture, site: &WorkspaceSite) -> String {
     fixture.git_in(&site.workspace.tree(), &["log", "--format=%s", &format!("{head}..HEAD")])
 }
 
+/// The first run commits a file, which does not land.
+async fn left_by_a_run(fixture: &HubFixture, file: &str) {
+    let mut site = run(fixture, 1).await;
+    fixture.work(&site.workspace, &[(file, "agent\n")]);
+    site.run_ended(&Settled::default()).await.unwrap();
+}
+
 #[tokio::test]
 async fn commits_that_have_not_landed_are_continued() {
     let fixture = HubFixture::new().await;
-    let mut site = run(&fixture, 1).await;
-    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(&Settled::default()).await.unwrap();
+    left_by_a_run(&fixture, "new.txt").await;
     assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "work");
 }
 
 #[tokio::test]
 async fn they_are_merged_with_what_the_user_has_committed_since() {
     let fixture = HubFixture::new().await;
-    let mut site = run(&fixture, 1).await;
-    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(&Settled::default()).await.unwrap();
+    left_by_a_run(&fixture, "new.txt").await;
     fixture.commit(&[("mine.txt", "the user's\n")]);
     let mut site = run(&fixture, 2).await;
     assert_eq!(ahead(&fixture, &site), "Merge commits that had not landed\nwork");
@@ -49,9 +52,7 @@ async fn they_are_merged_with_what_the_user_has_committed_since() {
 #[tokio::test]
 async fn a_conflict_with_the_users_commits_is_said() {
     let fixture = HubFixture::new().await;
-    let mut site = run(&fixture, 1).await;
-    fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
-    site.run_ended(&Settled::default()).await.unwrap();
+    left_by_a_run(&fixture, "a.txt").await;
     fixture.commit(&[("a.txt", "the user's\n")]);
     let site = run(&fixture, 2).await;
     let warning = site.warning.as_deref().unwrap_or_default();
@@ -144,9 +145,7 @@ async fn work_of_a_version_that_noted_no_beginning_is_continued() {
 #[tokio::test]
 async fn commits_that_had_landed_and_were_removed_are_known() {
     let fixture = HubFixture::new().await;
-    let mut site = run(&fixture, 1).await;
-    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(&Settled::default()).await.unwrap();
+    left_by_a_run(&fixture, "new.txt").await;
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
     assert!(!unlanded.had_landed);
     fixture.hub.land_unlanded(&unlanded, LandingConsent::default(), &Settled::default()).await.unwrap();
@@ -195,9 +194,7 @@ async fn commits_that_the_user_has_reset_do_not_come_back_with_the_work() {
 #[tokio::test]
 async fn uncommitted_changes_are_named_if_there_is_earlier_work() {
     let fixture = HubFixture::new().await;
-    let mut site = run(&fixture, 1).await;
-    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(&Settled::default()).await.unwrap();
+    left_by_a_run(&fixture, "new.txt").await;
     fixture.write("a.txt", "being edited\n");
     let options = SiteOptions { when: LandWhen::Never, includes_uncommitted: true, ..SiteOptions::default() };
     let site = WorkspaceSite::prepare(fixture.hub.clone(), 2, Start::New, options, &Settled::default()).await;
@@ -285,9 +282,7 @@ async fn deliverables_whose_commits_are_not_on_the_branch_are_lost() {
 #[tokio::test]
 async fn what_the_user_has_committed_since_is_not_held_back() {
     let fixture = HubFixture::new().await;
-    let mut site = run(&fixture, 1).await;
-    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    site.run_ended(&Settled::default()).await.unwrap();
+    left_by_a_run(&fixture, "new.txt").await;
     fixture.commit(&[("SPEC.md", "# Mine\n"), (".envrc", "export MINE=1\n")]);
     let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
     let options = SiteOptions::default();

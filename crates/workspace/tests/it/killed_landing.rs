@@ -10,6 +10,12 @@ use autonoe_workspace::{
 
 use crate::fixture::HubFixture;
 
+/// As if a landing of `new` on `old` had begun.
+fn put_on_record(fixture: &HubFixture, old: &str, new: &str) {
+    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
+    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+}
+
 /// The user's checkout as git leaves it when it is killed while it updates files: the commit `new` is in the hub, and on record.
 async fn killed() -> (HubFixture, String) {
     let fixture = HubFixture::new().await;
@@ -41,8 +47,7 @@ async fn killed() -> (HubFixture, String) {
         fs::remove_file(fixture.path(name)).unwrap();
     }
     let old = revision.commit.unwrap();
-    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
-    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+    put_on_record(&fixture, &old, &new);
     fixture.write(".git/index.lock", "");
     fixture.write(".git/refs/heads/main.lock", "");
     (fixture, new)
@@ -127,8 +132,7 @@ async fn it_is_finished_if_all_was_written_but_the_branch() {
         .status();
     assert!(checkout.unwrap().success());
     fs::write(fixture.path(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
-    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
-    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+    put_on_record(&fixture, &old, &new);
     start(&fixture).await;
     assert_eq!(fixture.git(&["rev-parse", "main"]), new);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
@@ -206,8 +210,7 @@ async fn links_and_directories_that_the_user_has_put_there_since_stay() {
     let new = fixture.work(&workspace, &[("file/q", "new"), ("link.txt", "new")]);
     fixture.hub.fetch(&workspace).await.unwrap();
     let old = revision.commit.unwrap();
-    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
-    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+    put_on_record(&fixture, &old, &new);
 
     fs::remove_file(fixture.path("file")).unwrap();
     fixture.write("file/q", "new");
@@ -233,8 +236,7 @@ async fn files_that_the_user_has_put_in_place_of_directories_stay() {
         let new = fixture.work(&workspace, &[("kept/c.txt", "new"), ("z.txt", "new")]);
         fixture.hub.fetch(&workspace).await.unwrap();
         let old = revision.commit.unwrap();
-        let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
-        fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+        put_on_record(&fixture, &old, &new);
         fs::remove_dir_all(fixture.path("old")).unwrap();
         fixture.write("kept/c.txt", "new");
         let _ = fs::remove_dir_all(fixture.path(place));
@@ -270,8 +272,7 @@ async fn it_is_finished_with_the_users_line_endings() {
     let new = fixture.work(&workspace, &[("a.txt", "new\n"), ("b.txt", "new\n"), ("c.txt", "1\n2\n3\n")]);
     fixture.hub.fetch(&workspace).await.unwrap();
     let old = revision.commit.unwrap();
-    let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
-    fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+    put_on_record(&fixture, &old, &new);
     fixture.write("a.txt", "new\r\n");
     // Git was killed while it wrote this one.
     fixture.write("c.txt", "1\r\n2\r");
