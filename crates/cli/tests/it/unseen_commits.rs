@@ -186,8 +186,9 @@ fn claims_whose_commits_are_not_on_the_branch_are_pending_again() {
         CliTestProject::with_status(&[("A", "pending"), ("B", "pending"), ("C", "pending")]).in_workspace();
     project.git(&["init", "-q", "-b", "main", "."]);
     project.commit(&[("kept.txt", "")]);
+    // The time keeps a commit that is made again within a second from being the discarded one.
     let build = |id: &str| {
-        let work = format!("echo {id} > {id}.txt; git add {id}.txt; git commit -qm {id}");
+        let work = format!("date +%N > {id}.txt; git add {id}.txt; git commit -qm {id}");
         coding(id, "passed").replace(&format!("echo built >> work-{id}.txt"), &work)
     };
     let model = model(&["A", "B", "C"].map(build).concat());
