@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::event::HookFile;
 use autonoe_core::fault::{Fault, FaultLayer};
-
+use autonoe_files::WriteFailure;
 use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
@@ -87,6 +87,9 @@ echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5" || exit
 git update-index -q --refresh > /dev/null
 git diff-files -z --name-only"#;
+
+/// Prints the size of the object `$6`.
+const SIZE: &str = r#"git cat-file -s "$6""#;
 
 /// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
 /// name is tried. Prints the name.
@@ -565,9 +568,10 @@ impl<'a> LandingAttempt<'a> {
         };
         let updated = self.run_in_tree(UPDATE, &[]).await?;
         let why = match updated.code {
-            0 => self
-                .unwritten(changed, &updated.stdout)
-                .map(|unwritten| format!("{unwritten} cannot be written")),
+            0 => match self.unwritten(changed, &updated.stdout) {
+                Some(file) => Some(self.describe_unwritten(file).await?),
+                None => None,
+            },
             _ => Some(describe(&updated)),
         };
         let Some(why) = why else {
@@ -604,13 +608,21 @@ impl<'a> LandingAttempt<'a> {
     }
 
     /// The first file that is not as the new commit has it: git succeeds although it could not write a file. `differing` is what git says.
-    fn unwritten<'f>(&self, changed: &'f [ChangedFile], differing: &str) -> Option<&'f str> {
+    fn unwritten<'f>(&self, changed: &'f [ChangedFile], differing: &str) -> Option<&'f ChangedFile> {
         let differing: HashSet<&str> = differing.split_terminator('\0').collect();
         let is_unwritten = |file: &&ChangedFile| {
             let is_missing = self.is_missing(file);
             differing.contains(file.path.as_str()) || (is_missing != file.is_deletion())
         };
-        changed.iter().find(is_unwritten).map(|file| file.path.as_str())
+        changed.iter().find(is_unwritten)
+    }
+
+    /// Says that a file cannot be written, and whether there is no space for it.
+    async fn describe_unwritten(&self, file: &ChangedFile) -> Result<String, Fault> {
+        let size = self.run_in_tree(SIZE, &[&file.hash]).await?.stdout;
+        let full = WriteFailure::of_space(&self.from.top, size.trim().parse().unwrap_or_default(), 1);
+        let why = full.map(|full| format!(": {}", full.why)).unwrap_or_default();
+        Ok(format!("{} cannot be written{why}", file.path))
     }
 
     /// A directory may have taken the place of a file, and a link that of a directory above it.

@@ -11,8 +11,9 @@ use crate::changed_file::ChangedFile;
 use crate::landing::{CHANGED, LandingAttempt};
 use crate::unfinished_landing::LandingRecord;
 
-/// Lists the files of the working tree that differ from the commit `$6`.
+/// Lists the files of the working tree that differ from the commit `$6`, also if a git that did so before was ended.
 const DIFFERING: &str = r#"export GIT_INDEX_FILE="$2/compare"
+rm -f "$2/compare.lock"
 git read-tree "$6" && { git update-index -q --refresh > /dev/null; git diff-files -z --name-only; }"#;
 
 /// Removes the file `$6` if it is no more than the beginning of the object `$7`.

@@ -70,3 +70,22 @@ fn a_full_disk_ends_the_run_before_the_next_session() {
         run.stderr
     );
 }
+
+#[test]
+fn a_landing_without_space_says_so_and_leaves_the_checkout_whole() {
+    let project = CliTestProject::empty().in_workspace();
+    let Some(_disk) = SmallDisk::over(&project) else { return };
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("SPEC.md", "# Build A\n")]);
+    project.write(".autonoe/status.json", STATUS);
+    // Git compresses it, so only the file itself does not fit.
+    let fills = "head -c 2000000 /dev/zero > big";
+    let commits = "yes | head -c 2000000 > big; git add big; git commit -qm big";
+    let commits = FILLS_THE_DISK.replace(fills, commits);
+    let run = project.run(&model(&always(&commits)), &["run"]);
+    assert!(run.stderr.contains("big cannot be written: "), "{}", run.stderr);
+    assert!(run.stderr.contains("are free on the file system"), "{}", run.stderr);
+    assert!(!project.path("big").exists());
+    assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+    assert_eq!(project.git(&["log", "-1", "--format=%s", "autonoe/1"]), "big");
+}
