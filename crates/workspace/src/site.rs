@@ -110,11 +110,12 @@ impl WorkspaceSite {
     ) -> Result<Self, Fault> {
         let _turn = hub.landing_turn().await?;
         let (mut from, beginning) = hub.update_or_begin().await?;
+        let is_half_landed = hub.unfinished_landing().is_some();
         let finished = hub.finish_landing(&from, settled).await?;
         let finished = finished.map(|(commit, landing)| SiteEvent::of_landing(commit, landing));
-        if let Some(SiteEvent::Landed { commit, .. }) = &finished {
-            from.tree = Some(commit.clone());
-            from.commit = Some(commit.clone());
+        if is_half_landed {
+            // What it had written was no change of the user's.
+            from = hub.update().await?;
         }
         if let LandingTarget::Branch(wanted) = &options.target
             && from.branch.as_ref() == Some(wanted)

@@ -69,6 +69,11 @@ async fn it_is_finished_by_the_next_start() {
         hook_files: Vec::new(),
     };
     assert_eq!(site.finished, Some(landed), "the user learns of it");
+    assert_eq!(
+        site.left_out().collect::<Vec<_>>(),
+        [""; 0],
+        "what it had written is no change of the user's"
+    );
     assert_eq!(fixture.git(&["rev-parse", "main"]), new);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
     assert_eq!(fixture.read("long.txt").len(), 10_000);
@@ -80,7 +85,8 @@ async fn a_file_that_the_user_has_changed_since_is_kept() {
     let (fixture, _) = killed().await;
     let old = fixture.git(&["rev-parse", "main"]);
     fixture.write("long.txt", "the user's");
-    start(&fixture).await;
+    let site = start(&fixture).await;
+    assert_eq!(site.left_out().collect::<Vec<_>>(), ["long.txt"]);
     assert_eq!(fixture.read("long.txt"), "the user's");
     assert_eq!(fixture.git(&["rev-parse", "main"]), old);
     for removed in ["missing.txt", "deleted.txt"] {
