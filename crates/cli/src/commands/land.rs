@@ -173,7 +173,11 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
         let shown = match hub.unlanded().await? {
             // An agent has written it, and it must not act on the terminal.
             Some(unlanded) => {
-                let shown = hub.show_unlanded(&unlanded).await?;
+                let mut shown = hub.show_unlanded(&unlanded).await?;
+                for branch in &unlanded.others {
+                    shown +=
+                        &format!("\nMore commits wait on {branch}: `git diff ...{branch}` shows them.\n");
+                }
                 escape_controls(&Redactor::new(&environment.secrets()).text(&shown))
             }
             None => NOTHING.to_owned(),
