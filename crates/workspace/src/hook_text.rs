@@ -202,7 +202,7 @@ const MAX_WORDS: usize = 8;
 const MAX_SOURCED: usize = 4000;
 
 /// The paths that a program runs if it is given this word.
-fn completed(program: &str, word: &str) -> Vec<String> {
+pub(crate) fn completed(program: &str, word: &str) -> Vec<String> {
     let program = if is_python(program) { "python" } else { program };
     let ends =
         COMPLETED.iter().filter(|(programs, _)| programs.contains(&program)).flat_map(|(_, ends)| *ends);

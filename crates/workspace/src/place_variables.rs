@@ -26,10 +26,11 @@ const DIRECTORIES: &[&str] = &[
 /// Variables whose value is a directory in which git or a compiler looks for its own programs.
 const PROGRAM_DIRECTORIES: &[&str] = &["COMPILER_PATH", "GCC_EXEC_PREFIX", "GIT_EXEC_PATH"];
 
-/// Variables whose words are no files, that say what runs just now, or where programs are, which the search path's own rules decide.
+/// Variables whose words are no files, or files of the project that only programs started for it load, or that say what runs just now, or where
+/// programs are, which the search path's own rules decide.
 #[rustfmt::skip]
 const OTHERS: &[&str] = &[
-    "GOINSECURE", "GONOPROXY", "GONOSUMDB", "GOPRIVATE", "PATH", "TZ", "_", "npm_command", "npm_lifecycle_event", "npm_lifecycle_script",
+    "CMAKE_PREFIX_PATH", "COMPOSE_FILE", "DJANGO_SETTINGS_MODULE", "FLASK_APP", "GITHUB_WORKFLOW", "GOINSECURE", "GONOPROXY", "GONOSUMDB", "GOPRIVATE", "PATH", "TZ", "_", "npm_command", "npm_lifecycle_event", "npm_lifecycle_script",
 ];
 const BEGINNINGS_OF_OTHERS: &[&str] = &["npm_package_"];
 

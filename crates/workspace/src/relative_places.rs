@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::hook_text::{after_option, perl_directories, perl_modules, plain, words};
+use crate::hook_text::{after_option, completed, perl_directories, perl_modules, plain, words};
 use crate::loaded_modules::{
     files_of_python_module, is_loaded_as_directory, is_loaded_by_lua, is_loaded_by_perl, is_loaded_by_python,
     is_loaded_by_ruby, starts_python,
@@ -28,6 +28,13 @@ const HELPERS: &[&str] = &[
 
 /// The files that autoenv runs when the user enters or leaves a directory.
 const AUTOENV_FILES: &[&str] = &[".env", ".env.leave", ".autoenv", ".autoenv.leave"];
+
+/// Hidden files and directories of almost every project.
+#[rustfmt::skip]
+const OF_PROJECTS: &[&str] = &[
+    ".circleci", ".dockerignore", ".editorconfig", ".env.example", ".eslintrc.json", ".gitattributes", ".github", ".gitignore", ".gitkeep",
+    ".gitlab", ".gitlab-ci.yml", ".npmignore", ".prettierignore", ".prettierrc", ".prettierrc.json",
+];
 
 const LINK: &str = "120000";
 
@@ -60,6 +67,8 @@ enum Loaded {
     Helpers,
     /// The place is a file.
     Itself,
+    /// Whatever has the name of settings.
+    Settings,
     /// Whatever has the name of code.
     Code,
     Everything,
@@ -97,6 +106,9 @@ impl RelativePlaces {
             let joined = option.map(|option| option.get(1..).unwrap_or_default());
             // Any other variable may name a file or directory too, which a slash shows.
             if word.contains('/') {
+                if name == "NODE_OPTIONS" {
+                    self.add_node_modules(joined.unwrap_or(word), &find);
+                }
                 let places = joined.into_iter().chain([word].into_iter().filter(|_| option.is_none()));
                 for place in places.flat_map(&find).filter(|place| !place.path.is_empty()) {
                     let is_file = is_command || place.origin == Origin::Top;
@@ -104,6 +116,15 @@ impl RelativePlaces {
                 }
             } else if !(has_mere_names(name) || is_command && at == 0) {
                 self.add_names([Some(word), option, joined].into_iter().flatten(), is_place(name));
+            }
+        }
+    }
+
+    /// Adds the files that node may mean by a path without an end.
+    fn add_node_modules(&mut self, path: &str, find: &impl Fn(&str) -> Vec<Place>) {
+        for place in find(path) {
+            for path in completed("node", &place.path) {
+                self.insert(Loaded::Itself, Place { path, ..place });
             }
         }
     }
@@ -180,13 +201,11 @@ impl RelativePlaces {
                 self.extend(Loaded::Everything, directories.collect(), find);
             }
             _ if name.ends_with("HOME") => {
-                // The project itself is not all settings.
-                let find_below = |entry: &str| {
-                    let mut places = find(entry);
-                    places.retain(|place| !place.path.is_empty());
-                    places
-                };
-                self.extend(Loaded::Everything, vec![value], &find_below);
+                for place in find(value) {
+                    // The project itself is not all settings.
+                    let is_named = !place.path.is_empty();
+                    self.insert(if is_named { Loaded::Everything } else { Loaded::Settings }, place);
+                }
             }
             _ => return false,
         }
@@ -347,6 +366,7 @@ impl Loaded {
                 // The loader also looks in directories for some kinds of processors.
                 Self::Libraries => is_library(name),
                 Self::Helpers => HELPERS.contains(&name) || name.starts_with("git-"),
+                Self::Settings => is_settings_file(below, name),
                 Self::Itself => false,
                 Self::Code => CODE_ENDS.iter().any(|end| name.ends_with(end)) || is_library(name),
                 Self::Everything => true,
@@ -385,6 +405,14 @@ fn without_platform(path: &str) -> Option<String> {
     let start = path.rfind('/').map_or(0, |at| at + 1);
     let (name, end) = path[start..].split_once('.')?;
     end.ends_with(".so").then(|| format!("{}{name}.so", &path[..start]))
+}
+
+/// Whether a file below a home directory has the name of settings, such as `.curlrc` or `git/config`, and not of what a project has anyway.
+fn is_settings_file(below: &str, name: &str) -> bool {
+    let top = below.split('/').next().unwrap_or_default();
+    let is_hidden = top.starts_with('.') && !OF_PROJECTS.contains(&top);
+    let stem = name.split('.').next().unwrap_or_default();
+    is_hidden || below.contains('/') && (stem == "config" || stem.ends_with("rc") && stem != "src")
 }
 
 fn is_library(name: &str) -> bool {

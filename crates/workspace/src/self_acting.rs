@@ -73,7 +73,7 @@ const DIRECTORIES: [&str; 66] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 86] = [
+const FILES: [&str; 88] = [
     "rusty-hook.toml",
     ".rvmrc",
     ".hie-bios",
@@ -160,6 +160,9 @@ const FILES: [&str; 86] = [
     ".ycm_extra_conf.py",
     "pkgx.yaml",
     "pkgx.yml",
+    // Every Python loads them that finds them, as through an editable installation.
+    "sitecustomize.py",
+    "usercustomize.py",
 ];
 
 /// Beginnings of the names of such files, and of those that are settings.
@@ -207,6 +210,7 @@ mod tests {
             ".ropeproject/config.py",
             ".simple-git-hooks.json",
             "simple-git-hooks.cjs",
+            "src/sitecustomize.py",
         ] {
             assert!(acts_by_itself(path), "{path}");
         }
