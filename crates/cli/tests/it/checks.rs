@@ -6,7 +6,8 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use super::support::{
-    CliTestProject, RunOutput, always, assert_script_followed, model, processes_in, signal, until,
+    CliTestProject, RunOutput, always, assert_script_followed, model, processes_in, runs_and_passes, signal,
+    until,
 };
 
 const SPEC: &str =
@@ -534,16 +535,7 @@ fn verify_names_the_layer_and_fails_with_a_check_of_the_whole_project() {
         { "name": "whole", "run": "test -f whole.txt" },
     ] });
     project.write(".autonoe/checks.json", &checks.to_string());
-    let model = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm built" } }]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
+    let model = model(&runs_and_passes("echo built > a.txt; git add a.txt; git commit -qm built"));
     let mut run = project.command(&model, &["run", "-n", "1"]);
     run.env("PATH", layer.path()).output().expect("started");
     let verify = |args: &[&str]| {

@@ -10,19 +10,10 @@ use std::process::{Command, Output};
 
 use autonoe_scripted::ScriptedServer;
 
-use super::support::{CliTestProject, RunOutput, always, has_bubblewrap, model, without_bubblewrap};
+use super::support::{CliTestProject, RunOutput, has_bubblewrap, model, runs_and_passes, without_bubblewrap};
 
 fn committing_model() -> ScriptedServer {
-    model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "echo x > file && git add file && git commit -qm made" } }]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ))
+    model(&runs_and_passes("echo x > file && git add file && git commit -qm made"))
 }
 
 fn project() -> CliTestProject {

@@ -9,8 +9,8 @@ use autonoe_scripted::ScriptedServer;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::support::{
-    CliTestProject, RunOutput, always, assert_no_processes_left, has_bubblewrap, model, signal, until,
-    without_bubblewrap,
+    CliTestProject, RunOutput, always, assert_no_processes_left, has_bubblewrap, model, runs_and_passes,
+    signal, until, without_bubblewrap,
 };
 
 /// How often a run is stopped at a random moment.
@@ -29,16 +29,7 @@ fn project() -> CliTestProject {
 }
 
 fn runs_the_script() -> ScriptedServer {
-    model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "bash script.sh" } }]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ))
+    model(&runs_and_passes("bash script.sh"))
 }
 
 const COMMITS: &str = r#"
@@ -227,15 +218,8 @@ fn a_lock_held_by_the_users_git_is_kept_and_reported() {
 fn a_stale_lock_is_reported_and_the_agent_may_remove_it() {
     let project = project();
     project.write(".git/index.lock", "");
-    let server = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "echo x > file; git add file || rm -f .git/index.lock && git add file && git commit -qm made" } }]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
+    let server = model(&runs_and_passes(
+        "echo x > file; git add file || rm -f .git/index.lock && git add file && git commit -qm made",
     ));
     let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
     let printed = String::from_utf8_lossy(&doctor.stdout);

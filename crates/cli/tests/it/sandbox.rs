@@ -8,7 +8,7 @@ use std::process::Command;
 
 use super::support::{
     CliTestProject, RunOutput, always, assert_no_processes_left, assert_script_followed, has_bubblewrap,
-    model, without_bubblewrap,
+    model, runs_and_passes, without_bubblewrap,
 };
 
 /// A project whose user allows `bash`, so that the command policy does not apply and only the kernel protects.
@@ -22,16 +22,7 @@ fn project(attack: &str) -> CliTestProject {
 }
 
 fn session(project: &CliTestProject, change: impl FnOnce(&mut Command)) -> RunOutput {
-    let model = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "bash attack.sh > result.txt 2>&1" } }]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
+    let model = model(&runs_and_passes("bash attack.sh > result.txt 2>&1"));
     let mut command = project.command(&model, &["run"]);
     change(&mut command);
     let run = RunOutput::from(command.output().expect("started"));

@@ -284,6 +284,20 @@ pub fn always(turns: &str) -> String {
     format!("[[conversation]]\n{turns}")
 }
 
+/// A model that runs a command in every session and then passes A.
+pub fn runs_and_passes(command: &str) -> String {
+    always(&format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "A", status = "passed" }} }}]
+          [[conversation.turn]]
+          text = "done"
+        "#
+    ))
+}
+
 #[track_caller]
 pub fn assert_script_followed(model: &ScriptedServer) {
     assert_eq!(model.problems(), Vec::<String>::new());

@@ -4,7 +4,9 @@ use std::process::Stdio;
 
 use rustix::process::Signal;
 
-use super::support::{CliTestProject, always, assert_script_followed, coding, model, signal, until};
+use super::support::{
+    CliTestProject, always, assert_script_followed, coding, model, runs_and_passes, signal, until,
+};
 
 /// Standard output of a command that ends with `code`.
 fn command(project: &CliTestProject, args: &[&str], code: i32) -> String {
@@ -100,16 +102,7 @@ fn status_says_when_the_users_branch_went_on_after_the_last_check() {
     project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ cat a.txt\nbuilt\n```\n");
     project.git(&["init", "-q", "-b", "main", "."]);
     project.commit(&[("kept.txt", "")]);
-    let model = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm built" } }]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
+    let model = model(&runs_and_passes("echo built > a.txt; git add a.txt; git commit -qm built"));
     project.run(&model, &["run"]).assert_ended("all_passed", 0);
     assert!(
         !command(&project, &["status"], 0).contains("Nothing was verified"),
@@ -204,6 +197,8 @@ fn claims_whose_commits_are_not_on_the_branch_are_pending_again() {
     let said = "These had passed with commits that your branch does not have, and are pending again: B.";
     assert!(run.stderr.contains(said), "{}", run.stderr);
     assert!(run.stderr.contains("they conflict with yours in B.txt"), "{}", run.stderr);
+    let shown = command(&project, &["diff"], 0);
+    assert!(shown.contains("More commits wait on autonoe/3: `git diff ...autonoe/3` shows them."), "{shown}");
 }
 
 #[test]

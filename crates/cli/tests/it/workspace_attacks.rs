@@ -8,7 +8,7 @@ use std::process::Command;
 
 use autonoe_test_kit::PATH;
 
-use super::support::{CliTestProject, RunOutput, always, has_bubblewrap, model, without_bubblewrap};
+use super::support::{CliTestProject, RunOutput, has_bubblewrap, model, runs_and_passes, without_bubblewrap};
 
 /// Scripts that an agent runs in its workspace. `CANARY` is a program that shows that it was run outside of the room, `PROJECT` and `HOME_DIR`
 /// are the user's.
@@ -102,16 +102,7 @@ fn attack(name: &str, script: &str, on_landlock: bool) {
     let dirty = project.path("dirty.txt");
     let watched = [victim.as_path(), &kept, &dirty, &git.join("config")];
     let before = snapshot(&watched);
-    let model = model(&always(
-        r#"
-          [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "bash attack.sh" } }]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
-          [[conversation.turn]]
-          text = "done"
-        "#,
-    ));
+    let model = model(&runs_and_passes("bash attack.sh"));
     let mut command = project.command(&model, &["run", "-n", "1", "--max-duration", "100s"]);
     if on_landlock {
         command.env("PATH", without_bubblewrap(&project));
