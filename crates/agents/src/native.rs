@@ -83,7 +83,7 @@ impl Backend for NativeBackend {
         let provider = choice.provider_among(&settings.providers)?;
         let tuning = Tuning { thinking: spec.thinking, ..settings.tuning.clone() };
         let model = self.models.open(&provider, &choice.model, &tuning)?;
-        let session_sandbox = Arc::new(SessionSandbox::new(settings.room_config.clone()));
+        let session_sandbox = SessionSandbox::of_agent(settings.room_config.clone());
         let rules = (settings.file_rules)(spec.phase);
         let workspace =
             Workspace::new(&settings.root, Arc::clone(&session_sandbox), rules, &settings.outputs)

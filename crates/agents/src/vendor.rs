@@ -109,7 +109,7 @@ impl VendorSettings {
         let borrowed = self.own_dir().and_then(|own_dir| self.login.borrow(own_dir));
         let borrowed = borrowed.map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
-        let session_sandbox = Arc::new(SessionSandbox::new(self.room_config_with_calls()));
+        let session_sandbox = SessionSandbox::of_agent(self.room_config_with_calls());
         let launch = self.launch(&session_sandbox).await?;
         let access = match &self.service {
             None => None,

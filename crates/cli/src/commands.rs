@@ -15,6 +15,7 @@ pub mod land;
 pub mod man;
 pub mod mcp;
 pub mod notify;
+pub mod open;
 pub mod plan;
 pub mod policy;
 pub mod pr;

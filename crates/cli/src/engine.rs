@@ -10,6 +10,7 @@ mod job;
 mod merged_examiner;
 mod next_steps;
 mod notifier;
+pub mod port_server;
 mod request;
 mod resolve;
 mod roadmap_job;
@@ -44,13 +45,13 @@ use autonoe_harness::recovering_plan::{BranchSite, RecoveringPlan, RecoverySetup
 use autonoe_harness::repetition::RepetitionDetector;
 use autonoe_policy::{HookGate, gates_for};
 use autonoe_report::escape_controls;
-use autonoe_sandbox::rooms_closed;
+use autonoe_sandbox::{RoomConfig, rooms_closed};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{ControlDirectory, LockHolder, Others, Project, ProjectUse, SqliteJournal, StatusStore};
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
-use autonoe_workspace::{HubLayout, LandingPlan, Settled, SiteEvent, Start, WorkspaceSite};
+use autonoe_workspace::{HubLayout, LandingPlan, Settled, SiteEvent, Start, WorkerSite, WorkspaceSite};
 
 use self::announcer::Announcer;
 use self::branches::CheckedBranches;
@@ -61,8 +62,9 @@ pub use self::job::{AgentJob, HostEffectsFactory, RunJob, agent_command, is_old_
 use self::merged_examiner::MergedWork;
 pub use self::next_steps::{DeliverableCost, cost_by_deliverable, why_blocked};
 use self::notifier::RunNotifier;
+use self::port_server::{PortPlace, PortServer};
 pub use self::request::RunRequest;
-use self::resolve::{ResolvedRun, RunBackend};
+use self::resolve::{ResolvedRun, ResolvedWorker, RunBackend};
 pub use self::roadmap_job::{RoadmapJob, name_in_project};
 use self::run_workers::{BuiltBackend, RunWorkers, built_backend, serve_calls};
 use self::status_setup::{StatusSetup, reset_lost};
@@ -410,6 +412,9 @@ impl Screen {
             })
         });
         let tools = || self.deliverables(Phase::Coding, Arc::clone(&status), &journal, &sinks, &span);
+        let _ports = locked
+            .has_project_lock()
+            .then(|| serve_ports(&project, &run.room_config, &run.workers, &worker_sites));
         let workers = RunWorkers::build(run.workers, &worker_sites, merged_work.as_ref(), tools)?;
         let mut deliverables = self.deliverables(first, status, &journal, &sinks, &span);
         if let Some(examiner) = plan.examiner() {
@@ -610,6 +615,21 @@ async fn end_early(
 
 fn warning_lines(notices: &[String]) -> Vec<String> {
     notices.iter().map(|notice| format!("Warning: {notice}")).collect()
+}
+
+/// Lets the user open ports in the rooms of sessions; if that cannot be had, the run works without.
+fn serve_ports(
+    project: &Project,
+    room_config: &RoomConfig,
+    workers: &[ResolvedWorker],
+    sites: &[WorkerSite],
+) -> Option<PortServer> {
+    let of_run = PortPlace { deliverable: Box::new(|| None), sessions: room_config.sessions.clone() };
+    let of_workers = workers.iter().zip(sites.to_vec()).map(|(worker, site)| PortPlace {
+        deliverable: Box::new(move || site.held()),
+        sessions: worker.sessions.clone(),
+    });
+    PortServer::start(project, of_workers.chain([of_run]).collect()).ok()
 }
 
 fn chain_entry((backend, models): &BuiltBackend) -> ChainEntry<'_> {

@@ -130,6 +130,7 @@ fn dispatch(cli: Cli, environment: Environment) -> Result<u8, Fault> {
         Some(CliCommand::Status(args)) => commands::status::cmd_status(&args, &environment),
         Some(CliCommand::Attach(args)) => commands::follow::cmd_attach(&args, &environment),
         Some(CliCommand::Logs(args)) => commands::follow::cmd_logs(&args, &environment),
+        Some(CliCommand::Open(args)) => commands::open::cmd_open(&args, &environment),
         Some(CliCommand::Tell(args)) => commands::steer::cmd_tell(&args, &environment),
         Some(CliCommand::Pause(args)) => commands::steer::cmd_pause(&args, &environment),
         Some(CliCommand::Resume(args)) => commands::steer::cmd_resume(&args, &environment),

@@ -17,6 +17,7 @@ use crate::commands::land::{DiffArgs, LandArgs};
 use crate::commands::man::ManArgs;
 use crate::commands::mcp::McpArgs;
 use crate::commands::notify::NotifyArgs;
+use crate::commands::open::OpenArgs;
 use crate::commands::plan::PlanArgs;
 use crate::commands::policy::PolicyArgs;
 use crate::commands::pr::PrArgs;
@@ -80,6 +81,8 @@ pub enum CliCommand {
     Attach(AttachArgs),
     /// Show the events of the last run
     Logs(LogsArgs),
+    /// Open a port of the program that an agent has started, such as the server it builds
+    Open(OpenArgs),
     /// Send a message to the agent that is working, or to the next one
     Tell(TellArgs),
     /// Pause the run after its current session

@@ -14,8 +14,8 @@ use autonoe_core::redact::SecretValues;
 use autonoe_files::{SETTINGS_LIMIT, UntrustedDir, Visibility, credentials_within, read_text};
 use autonoe_policy::{PermissionSet, PolicyOptions, Profile, read_only_names, registries};
 use autonoe_sandbox::{
-    Bounds, EgressRules, HostPattern, Repository, RepositoryProblem, RoomConfig, RoomLimits, Sandbox,
-    SandboxLayer, UpstreamProxy,
+    Bounds, EgressRules, HostPattern, Repository, RepositoryProblem, RoomConfig, RoomLimits,
+    RunningSandboxes, Sandbox, SandboxLayer, UpstreamProxy,
 };
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
@@ -145,7 +145,8 @@ pub fn build(
         env.push(("PYTHONPYCACHEPREFIX".to_owned(), compiled));
     }
     let egress = Arc::new(egress(environment, user, policy)?);
-    Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::clone(&policy.guarded) })
+    let (guarded, sessions) = (Arc::clone(&policy.guarded), RunningSandboxes::default());
+    Ok(RoomConfig { sandbox, bounds, egress, env, guarded, sessions })
 }
 
 /// Fails if git, and so every agent, would not work in the project or would wait forever, and names the file that is the reason.
@@ -197,7 +198,8 @@ pub fn for_preflight(
     use_own_search_path(&mut env, environment);
     env.extend(git_settings(project.root(), sandbox.layer()));
     let egress = Arc::new(EgressRules::default());
-    Ok(RoomConfig { sandbox, bounds, egress, env, guarded: Arc::default() })
+    let (guarded, sessions) = (Arc::default(), RunningSandboxes::default());
+    Ok(RoomConfig { sandbox, bounds, egress, env, guarded, sessions })
 }
 
 /// Rooms for checks: on clean checkouts in the state directory's `scratch`, with the toolchain readable and without the project itself.

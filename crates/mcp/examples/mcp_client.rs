@@ -49,6 +49,7 @@ fn no_room_config() -> RoomConfig {
         egress: Arc::default(),
         env: Vec::new(),
         guarded: Arc::default(),
+        sessions: Default::default(),
     }
 }
 

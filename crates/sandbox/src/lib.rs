@@ -5,7 +5,7 @@
 //! parent: a small process of our own binary that kills everything its program has started when the program exits, when it
 //! is asked to stop, and when the orchestrator is gone, even by SIGKILL.
 //!
-//! Our binary runs in three roles: orchestrator, supervisor, and first process of a room; see [`run_helper_process`].
+//! Our binary runs in four roles: orchestrator, supervisor, first process of a room, and relay to a port in one; see [`run_helper_process`].
 
 mod bounded_command;
 mod bounds;
@@ -20,6 +20,7 @@ mod layer_unavailable;
 mod nested_repositories;
 mod open;
 mod os_text;
+mod port_relay;
 mod program;
 mod record;
 mod repository;
@@ -51,7 +52,7 @@ pub fn run_helper_process(first_argument: Option<&OsStr>) -> Option<i32> {
     match first_argument?.to_str()? {
         SUPERVISOR_ARG => Some(supervisor::run_supervisor()),
         ROOM_ARG => Some(room_process::run_room()),
-        _ => None,
+        other => port_relay::relay_port(other).map(port_relay::run_relay),
     }
 }
 
@@ -65,6 +66,7 @@ pub use in_use::InUse;
 pub use launch::{Exit, Launch, STOP_LIMIT, SandboxedChild, StdioTarget};
 pub use layer_unavailable::LayerUnavailable;
 pub use open::{NoSandbox, OpenError, Sandbox};
+pub use port_relay::{CONNECTED, REFUSED, RunningSandboxes};
 pub use program::{BoundedLines, MAX_LINE_BYTES, PipedProgram, Pipes};
 pub use record::{recover_rooms, recover_rooms_of_killed, stale_locks};
 pub use repository::Repository;

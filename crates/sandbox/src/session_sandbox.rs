@@ -12,6 +12,7 @@ use tokio::sync::Mutex;
 use crate::bounds::{Bounds, SandboxLayer};
 use crate::launch::Launch;
 use crate::open::{OpenError, Sandbox};
+use crate::port_relay::RunningSandboxes;
 use crate::room::Room;
 
 /// Hosts that are reached without the egress proxy: they are the room itself.
@@ -27,6 +28,8 @@ pub struct RoomConfig {
     pub env: Vec<(String, String)>,
     /// Further absolute paths that stay read-only; read when a room is opened.
     pub guarded: Arc<RwLock<Vec<PathBuf>>>,
+    /// Where the sandboxes of agents' sessions are found while they run.
+    pub sessions: RunningSandboxes,
 }
 
 /// The sandbox of one session. Opens its room when the first program is started.
@@ -48,6 +51,24 @@ struct OpenRoom {
 impl SessionSandbox {
     pub fn new(room_config: RoomConfig) -> Self {
         Self { room_config, open_room: Mutex::new(None), lost: std::sync::Mutex::default() }
+    }
+
+    /// That of an agent's session, which is then among [`RoomConfig::sessions`].
+    pub fn of_agent(room_config: RoomConfig) -> Arc<Self> {
+        let sessions = room_config.sessions.clone();
+        let sandbox = Arc::new(Self::new(room_config));
+        sessions.add(&sandbox);
+        sandbox
+    }
+
+    /// Whether the room is open.
+    pub(crate) async fn is_open(&self) -> bool {
+        self.open_room.lock().await.as_ref().is_some_and(|open| open.room.is_open())
+    }
+
+    /// Whether ports in the room are none of this machine.
+    pub(crate) fn has_own_network(&self) -> bool {
+        self.room_config.sandbox.layer() == SandboxLayer::Bubblewrap
     }
 
     /// Prepares to run `program` in the room, with the environment of this session.

@@ -86,6 +86,7 @@ pub async fn room_config(autonoe: &Path, scratch: &Path) -> Result<RoomConfig> {
         egress: Arc::new(EgressRules::default()),
         env: vec![("PATH".to_owned(), PATH.to_owned())],
         guarded: Arc::default(),
+        sessions: Default::default(),
     })
 }
 

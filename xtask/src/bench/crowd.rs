@@ -175,6 +175,7 @@ async fn backend(
             egress: Arc::new(EgressRules::default()),
             env: Vec::new(),
             guarded: Arc::default(),
+            sessions: Default::default(),
         },
         file_rules: Arc::new(move |phase| path_rules_for(phase, &policy)),
         outputs: store_project.state_dir().join("outputs"),

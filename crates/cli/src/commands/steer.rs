@@ -136,7 +136,8 @@ pub fn cmd_stop(args: &StopArgs, environment: &Environment) -> Result<u8, Fault>
     Ok(exit::DONE)
 }
 
-fn needs_run(project: &Project) -> Result<LockHolder, Fault> {
+/// The run in progress; a fault if there is none.
+pub fn needs_run(project: &Project) -> Result<LockHolder, Fault> {
     running(project)?.ok_or_else(|| {
         let message = format!("No run is in progress in {}.", project.root().display());
         Fault::permanent(FaultLayer::Config, "no_run", message)

@@ -17,7 +17,7 @@ use autonoe_core::runner::RunOptions;
 use autonoe_harness::recovery::{RECOVERY_SHARE, RecoveryBudget, Rung};
 use autonoe_model::Tuning;
 use autonoe_policy::{PolicyOptions, path_rules_for};
-use autonoe_sandbox::{RoomConfig, SandboxLayer};
+use autonoe_sandbox::{RoomConfig, RunningSandboxes, SandboxLayer};
 use autonoe_store::config::AgentConfig;
 use autonoe_store::user_config::RunConfig;
 use autonoe_store::{AgentLock, CrashPoint, Project};
@@ -100,6 +100,7 @@ pub struct ResolvedWorker {
     pub policy: Arc<PolicyOptions>,
     /// Socket on which its deliverable tool calls are served.
     pub socket: PathBuf,
+    pub sessions: RunningSandboxes,
     /// As those of the run, in the same order.
     pub backends: Vec<RunBackend>,
 }
@@ -316,12 +317,13 @@ impl ResolvedRun {
             room_config.bounds.read.extend(installed.iter().cloned());
             let rules = Arc::clone(&policy);
             reader.native.root = own.root.clone();
+            let sessions = room_config.sessions.clone();
             reader.native.room_config = room_config;
             reader.native.outputs.clone_from(&own.outputs);
             reader.native.file_rules = Arc::new(move |phase| path_rules_for(phase, &rules));
             reader.calls = socket.clone();
             let backends = chain.iter().map(|entry| backend(&reader, entry)).collect::<Result<_, Fault>>()?;
-            workers.push(ResolvedWorker { name, work_root: own.root, policy, socket, backends });
+            workers.push(ResolvedWorker { name, work_root: own.root, policy, socket, sessions, backends });
         }
         let crash = environment.crash_point()?;
         Ok(Self {

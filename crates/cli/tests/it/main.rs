@@ -49,6 +49,7 @@ mod mcp_login;
 mod native;
 mod notifications;
 mod oauth_server;
+mod open;
 mod outages;
 mod outcomes;
 mod overnight;

@@ -105,6 +105,7 @@ impl AgentFixture {
             egress,
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
+            sessions: Default::default(),
         }
     }
 

@@ -52,6 +52,7 @@ impl McpFixture {
             egress: Arc::default(),
             env,
             guarded: Arc::default(),
+            sessions: Default::default(),
         }));
         let mut host = McpHost::new(root, session_sandbox);
         host.start_limit = DEADLINE;

@@ -32,6 +32,7 @@ fn session_sandbox(layer: SandboxLayer, rules: EgressRules) -> Option<(TempDir, 
             egress: Arc::new(rules),
             env,
             guarded: Arc::default(),
+            sessions: Default::default(),
         }),
     ))
 }

@@ -54,6 +54,7 @@ impl ToolFixture {
             egress: Arc::default(),
             env,
             guarded: Arc::default(),
+            sessions: Default::default(),
         };
         let session_sandbox = Arc::new(SessionSandbox::new(room_config));
         let outputs = tempfile::tempdir().unwrap();

@@ -89,6 +89,7 @@ impl VerifyFixture {
             egress: Arc::default(),
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
+            sessions: Default::default(),
         };
         let history = self.home().join("history");
         let root = root.canonicalize().unwrap();

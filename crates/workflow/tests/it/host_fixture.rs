@@ -48,6 +48,7 @@ impl HostFixture {
             egress: Arc::default(),
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
+            sessions: Default::default(),
         });
         let issues = GithubIssues {
             gh: None,

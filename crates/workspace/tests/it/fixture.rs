@@ -46,6 +46,7 @@ impl HubFixture {
             egress: Arc::default(),
             env: vec![("PATH".to_owned(), PATH.to_owned())],
             guarded: Arc::default(),
+            sessions: Default::default(),
         };
         let root = directory.path(part).canonicalize().unwrap();
         let layout = HubLayout::in_state(&state.canonicalize().unwrap());
