@@ -4,7 +4,7 @@ use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::Fault;
 use autonoe_store::{CheckRegistry, CheckState, Project};
-use autonoe_verify::{all_checks, check_key, record_changes, why_not_counted, written_checks};
+use autonoe_verify::{all_checks, check_key, doubt_about, record_changes, written_checks};
 
 /// All checks of a project: those of SPEC.md and checks.json, and those that agents proposed.
 ///
@@ -37,7 +37,7 @@ pub fn says_builder(check: &Check, book: &CheckRegistry) -> bool {
 
 /// Whether the check has been run and cannot verify anything.
 pub fn does_not_count(check: &Check, book: &CheckRegistry) -> bool {
-    book.baselines.contains_key(&check_key(check)) && why_not_counted(check, book).is_some()
+    doubt_about(check, book).is_some()
 }
 
 /// Checks that name criteria which the deliverable does not have, each with the first such number.

@@ -1,7 +1,7 @@
 //! The decisions section: disputed files, checks that do not count, doubted deliverables and blocked ones.
 
 use autonoe_core::deliverable::DeliverableStatus;
-use autonoe_verify::{check_key, describe_change, describe_dispute, why_not_counted};
+use autonoe_verify::{describe_change, describe_dispute, doubt_about};
 
 use crate::document::{ReportBlock, ReportLine, code, section, text};
 use crate::facts::RunFacts;
@@ -25,15 +25,10 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
     for (name, change) in &facts.book.changed {
         items.push(vec![text(capitalized(&describe_change(name, change))), text(".")]);
     }
-    for check in facts.checks.iter().filter(|check| facts.book.baselines.contains_key(&check_key(check))) {
-        if let Some(doubt) = why_not_counted(check, &facts.book) {
-            items.push(vec![
-                text("The check "),
-                code(check.name.as_str()),
-                text(format!(" does not count: {doubt}. To make it count: ")),
-                code(format!("autonoe checks accept {}", check.name)),
-                text("."),
-            ]);
+    for check in &facts.checks {
+        if let Some(doubt) = doubt_about(check, &facts.book) {
+            let sentence = format!(" does not count: {doubt}.");
+            items.push(vec![text("The check "), code(check.name.as_str()), text(sentence)]);
         }
     }
     for item in facts.status.active() {

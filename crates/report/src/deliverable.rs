@@ -3,7 +3,7 @@
 use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
-use autonoe_verify::{CheckEvidence, Evidence, coverage};
+use autonoe_verify::{CheckEvidence, Evidence, coverage, doubt_about};
 
 use crate::checks::{check_state, does_not_count, says_builder};
 use crate::document::{
@@ -204,6 +204,7 @@ fn about(check: &Check, facts: &RunFacts) -> Vec<(&'static str, ReportLine)> {
         ("From", vec![text(check.origin.to_string())]),
         ("Before the work", vec![text(check_state(check, &facts.book))]),
     ];
+    list.extend(doubt_about(check, &facts.book).map(|doubt| ("Does not count", vec![text(doubt)])));
     let numbers: Vec<String> = check.criteria.iter().map(usize::to_string).collect();
     list.push(match numbers.is_empty() {
         true => ("Covers", vec![text("the deliverable as a whole")]),

@@ -47,6 +47,9 @@ pub struct CheckRegistry {
     /// How often each check passed and failed on the files that it last judged, by check key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub looks: BTreeMap<String, CheckLooks>,
+    /// Why a check that passed when it last ran did not count, by check key.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_counted: BTreeMap<String, String>,
     /// Files that test runners read by themselves, as they were committed when checks were first run; `None` before that.
     #[serde(default)]
     pub runner_files: Option<BTreeSet<String>>,
@@ -196,6 +199,7 @@ impl Default for CheckRegistry {
             changed: BTreeMap::new(),
             failing: BTreeMap::new(),
             looks: BTreeMap::new(),
+            not_counted: BTreeMap::new(),
             runner_files: None,
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),

@@ -1,5 +1,7 @@
 //! Results of a set of checks, and their description for agents.
 
+use std::collections::BTreeMap;
+
 use autonoe_core::check::{Assurance, Check, Finding};
 use autonoe_store::ProtectedPath;
 
@@ -16,8 +18,10 @@ pub(crate) struct CheckResults {
     pub(crate) evidence: Vec<CheckEvidence>,
     /// Descriptions of failed checks, for the agent that has to fix them.
     pub(crate) failures: Vec<String>,
-    /// Checks that passed but do not count, with the reason.
+    /// Why it is not verified although all checks passed, a clause each.
     pub(crate) not_counted: Vec<String>,
+    /// The checks that passed but do not count, by check key, with the reason.
+    pub(crate) uncounted: BTreeMap<String, String>,
 }
 
 /// Describes a failed check for an agent.

@@ -82,7 +82,7 @@ pub(crate) fn is_vacuous(check: &Check, registry: &CheckRegistry) -> bool {
 }
 
 /// Why the check cannot verify a deliverable; `None` if it can.
-pub fn why_not_counted(check: &Check, registry: &CheckRegistry) -> Option<String> {
+pub(crate) fn why_not_counted(check: &Check, registry: &CheckRegistry) -> Option<String> {
     match registry.baselines.get(&check_key(check)) {
         None => Some("it was not run before the work began".to_owned()),
         Some(CheckBaseline { state: CheckState::Vacuous, .. }) => {
@@ -93,4 +93,13 @@ pub fn why_not_counted(check: &Check, registry: &CheckRegistry) -> Option<String
         }
         Some(_) => None,
     }
+}
+
+/// Why a check that has run does not count, as far as the registry knows, and what helps; `None` if it counts, or has not run yet.
+pub fn doubt_about(check: &Check, registry: &CheckRegistry) -> Option<String> {
+    let key = check_key(check);
+    let accept = format!("run `autonoe checks accept {}`", check.name);
+    let at_first = registry.baselines.get(&key).and_then(|_| why_not_counted(check, registry));
+    let at_first = at_first.map(|reason| format!("{reason}; to make it count, {accept}"));
+    at_first.or_else(|| registry.not_counted.get(&key).cloned())
 }

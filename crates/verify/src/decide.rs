@@ -60,6 +60,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             .map(|other| format!("'{}'", other.name))
             .collect();
         registry.looks.remove(&key);
+        registry.not_counted.remove(&key);
         registry.baselines.insert(key, baseline);
         match same.len() {
             0 | 1 => format!("The check '{target}' now counts."),

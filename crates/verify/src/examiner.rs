@@ -5,7 +5,7 @@ mod first_look;
 mod last_look;
 mod what_counts;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -34,13 +34,13 @@ use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run;
 use crate::checkout::{Checkout, CheckoutFactory, UNUSABLE_COMMIT};
-use crate::checks::{all_checks, checks_of, why_not_counted};
+use crate::checks::{all_checks, check_key, checks_of, why_not_counted};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{
     Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, unchecked, versions,
 };
-use crate::flaky::{count_looks, describe_flaky};
+use crate::flaky::{count_looks, describe_flaky, how_flaky};
 use crate::left_changed::CheckoutBefore;
 use crate::no_commit::NoCommit;
 use crate::oracles::{self, ChangedFiles};
@@ -101,6 +101,7 @@ impl ProjectExaminer {
             evidence: Vec::new(),
             failures: Vec::new(),
             not_counted: Vec::new(),
+            uncounted: BTreeMap::new(),
         };
         for check in checks {
             let run = match check_run::run(check, checkout, registry, &self.project).await {
@@ -133,6 +134,7 @@ impl ProjectExaminer {
             }
             if let Some(reason) = reason.as_ref().filter(|_| run.passed()) {
                 results.not_counted.push(format!("`{}`: {reason}", check.name));
+                results.uncounted.insert(check_key(check), reason.clone());
             }
             let counts = reason.is_none();
             results.evidence.push(CheckEvidence { check: (*check).clone(), run: truncated(&run), counts });
@@ -269,9 +271,18 @@ impl ProjectExaminer {
 
     /// Remembers how checks ended. One that is flaky does not count where only verified deliverables do.
     fn record_looks(&self, registry: &mut CheckRegistry, checkout: &Checkout, results: &mut CheckResults) {
-        record_failures(registry, results);
         let layer = self.checkouts.room_config.sandbox.layer().name();
         count_looks(registry, &format!("{layer} {}", checkout.revision.tree), results);
+        for CheckEvidence { check, .. } in results.evidence.iter().filter(|_| self.is_strict) {
+            if let Some(how) = how_flaky(registry, check) {
+                let reason = format!(
+                    "it is flaky, which does not count with --strict: it {how}; fix it, or run `autonoe checks accept {}`",
+                    check.name
+                );
+                results.uncounted.insert(check_key(check), reason);
+            }
+        }
+        record_results(registry, results);
         if let Some(flaky) = describe_flaky(registry, results).filter(|_| self.is_strict)
             && results.assurance == Assurance::Verified
         {
@@ -305,9 +316,14 @@ fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String
     checkout.runner_files().into_iter().filter(is_new).chain(found).collect()
 }
 
-/// Remembers which checks of the user's failed when they last ran.
-fn record_failures(registry: &mut CheckRegistry, results: &CheckResults) {
+/// Remembers which checks of the user's failed when they last ran, and why some that passed did not count.
+fn record_results(registry: &mut CheckRegistry, results: &CheckResults) {
     for CheckEvidence { check, run, .. } in &results.evidence {
+        let key = check_key(check);
+        match results.uncounted.get(&key) {
+            Some(reason) => drop(registry.not_counted.insert(key, reason.clone())),
+            None => drop(registry.not_counted.remove(&key)),
+        }
         match run.passed() || check.origin == CheckOrigin::Proposed {
             true => drop(registry.failing.remove(&check.name)),
             false => drop(registry.failing.insert(check.name.clone(), run.sentence())),
@@ -434,6 +450,7 @@ impl Examiner for ProjectExaminer {
                 evidence: Vec::new(),
                 failures: vec!["Nothing is committed yet, and checks run on the last commit.".to_owned()],
                 not_counted: Vec::new(),
+                uncounted: BTreeMap::new(),
             },
             Some(NoCommit::NoRepository | NoCommit::NoGit) | None => {
                 let mut results = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim).await?;

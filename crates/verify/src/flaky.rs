@@ -1,5 +1,6 @@
 //! Checks that pass and fail on the same files: whoever repeats a claim often enough gets one to pass, so that is said.
 
+use autonoe_core::check::Check;
 use autonoe_store::{CheckLooks, CheckRegistry, sha256_hex};
 
 use crate::check_results::CheckResults;
@@ -28,20 +29,16 @@ pub(crate) fn count_looks(registry: &mut CheckRegistry, tree: &str, results: &Ch
 
 /// A clause about the checks of a look that have also failed on the same files; `None` if there are none.
 pub(crate) fn describe_flaky(registry: &CheckRegistry, results: &CheckResults) -> Option<String> {
-    let flaky: Vec<String> = results
-        .evidence
-        .iter()
-        .filter_map(|evidence| {
-            let looks = registry.looks.get(&check_key(&evidence.check))?;
-            let CheckLooks { passed, failed, .. } = looks;
-            (*passed > 0 && *failed > 0).then(|| {
-                format!(
-                    "`{}` failed {failed} of {} times on the same files",
-                    evidence.check.name,
-                    passed + failed
-                )
-            })
-        })
+    let checks = results.evidence.iter().map(|evidence| &evidence.check);
+    let flaky: Vec<String> = checks
+        .filter_map(|check| Some(format!("`{}` {}", check.name, how_flaky(registry, check)?)))
         .collect();
     (!flaky.is_empty()).then(|| flaky.join(", "))
+}
+
+/// How often a check failed that has also passed on the same files; `None` if it is not flaky.
+pub(crate) fn how_flaky(registry: &CheckRegistry, check: &Check) -> Option<String> {
+    let CheckLooks { passed, failed, .. } = registry.looks.get(&check_key(check))?;
+    let is_flaky = *passed > 0 && *failed > 0;
+    is_flaky.then(|| format!("failed {failed} of {} times on the same files", passed + failed))
 }

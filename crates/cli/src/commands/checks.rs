@@ -6,7 +6,7 @@ use autonoe_core::outcome::exit;
 use autonoe_report::{check_state, project_checks};
 use autonoe_store::{CheckRegistry, LockHolder, ProjectUse};
 use autonoe_verify::{
-    accept, check_key, describe_change, describe_dispute, reject, why_not_counted, written_checks,
+    accept, check_key, describe_change, describe_dispute, doubt_about, reject, written_checks,
 };
 use clap::{Args, Subcommand};
 use jiff::Timestamp;
@@ -103,13 +103,8 @@ fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
     });
     let mut text = present::table(["CHECK", "OF", "FROM", "STATE", "COMMAND"], rows, &[]);
     for check in checks {
-        if book.baselines.contains_key(&check_key(check))
-            && let Some(doubt) = why_not_counted(check, book)
-        {
-            text.push_str(&format!(
-                "\n{} does not count: {doubt}. To make it count: autonoe checks accept {}\n",
-                check.name, check.name
-            ));
+        if let Some(doubt) = doubt_about(check, book) {
+            text.push_str(&format!("\n{} does not count: {doubt}\n", check.name));
         }
     }
     for (name, change) in &book.changed {
@@ -130,7 +125,9 @@ fn as_json(checks: &[Check], book: &CheckRegistry) -> String {
         .map(|check| {
             let mut value = json!(check);
             value["state"] = json!(check_state(check, book));
-            value["counts"] = json!(why_not_counted(check, book).is_none());
+            let doubt = doubt_about(check, book);
+            value["counts"] = json!(doubt.is_none() && book.baselines.contains_key(&check_key(check)));
+            value["why_not_counted"] = json!(doubt);
             value
         })
         .collect();

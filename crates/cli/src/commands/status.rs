@@ -19,8 +19,8 @@ use autonoe_store::{
     CheckRegistry, ControlDirectory, DeliveryRow, LockStatus, Outbox, Project, ProjectLock, StatusStore,
 };
 use autonoe_verify::{
-    checks_of, coverage, describe_change, disown_foreign_findings, disown_outdated_findings,
-    why_other_project,
+    checks_of, coverage, describe_change, disown_foreign_findings, disown_outdated_findings, doubt_about,
+    of_project, why_other_project,
 };
 use clap::Args;
 use jiff::Timestamp;
@@ -232,6 +232,9 @@ fn as_text(facts: &StatusFacts) -> String {
             for (name, why) in &facts.book.failing {
                 text.push_str(&format!("Your check '{}' fails: {}\n", one_line(name), one_line(why)));
             }
+            for doubt in doubts(&of_project(&facts.checks, status), facts) {
+                text.push_str(&format!("{doubt}\n"));
+            }
             for (name, change) in &facts.book.changed {
                 text.push_str(&format!("Changed: {}\n", one_line(&describe_change(name, change))));
             }
@@ -371,7 +374,19 @@ fn covered(item: &Deliverable, facts: &StatusFacts) -> String {
     if !whole.is_empty() {
         text.push_str(&format!("            as a whole: {}\n", whole.join(", ")));
     }
+    for doubt in doubts(&own, facts) {
+        text.push_str(&format!("            {doubt}\n"));
+    }
     text
+}
+
+/// Why some of the checks do not count, a sentence each.
+fn doubts(checks: &[&Check], facts: &StatusFacts) -> Vec<String> {
+    let doubt = |check: &&Check| {
+        let doubt = doubt_about(check, &facts.book)?;
+        Some(one_line(&format!("{} does not count: {doubt}", check.name)))
+    };
+    checks.iter().filter_map(doubt).collect()
 }
 
 fn last_outcome(run: &RunRow) -> &str {
@@ -428,7 +443,10 @@ fn deliverable_json(item: &Deliverable, facts: &StatusFacts) -> Value {
     let own = checks_of(&facts.checks, &item.id);
     let checks: Vec<Value> = own
         .iter()
-        .map(|check| json!({ "name": check.name, "criteria": check.criteria, "state": check_state(check, &facts.book), "run": check.command }))
+        .map(|check| {
+            json!({ "name": check.name, "criteria": check.criteria, "state": check_state(check, &facts.book),
+                            "why_not_counted": doubt_about(check, &facts.book), "run": check.command })
+        })
         .collect();
     json!({
         "assurance": item.assurance(),

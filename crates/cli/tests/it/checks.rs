@@ -581,3 +581,52 @@ fn a_new_check_judges_by_the_users_files_not_by_commits_that_have_not_landed() {
     second.assert_ended("max_iterations", 4);
     assert_eq!(project.statuses(), [("A".to_owned(), "pending")], "{}", second.stderr);
 }
+
+/// Whoever looks after the run must learn why, not only whoever watched it.
+#[test]
+fn why_a_check_does_not_count_is_said_afterwards_too() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending"), ("C", "pending")]);
+    let checks = serde_json::json!({ "checks": [
+        { "name": "lucky", "deliverable": "A", "run": "test -f a.txt && test \"$LUCK\" = yes" },
+        { "name": "empty", "deliverable": "B", "run": "true" },
+        { "name": "absent", "deliverable": "C", "run": "sh tests/c.sh", "protect": ["tests/**"] },
+        { "name": "whole", "run": "true" },
+    ] });
+    project.write(".autonoe/checks.json", &checks.to_string());
+    let project = project.in_repository();
+    let claim = |id: &str| {
+        format!(
+            "{{ tool = 'mcp__autonoe__set_status', input = {{ deliverableId = '{id}', status = 'passed' }} }}"
+        )
+    };
+    let build = "{ tool = 'Bash', input = { command = 'mkdir -p tests; touch a.txt tests/c.sh; git add a.txt tests; git commit -qm a; true' } }";
+    let calls = format!("{build}, {}, {}, {}", claim("A"), claim("B"), claim("C"));
+    let model = model(&always(&format!(
+        "[[conversation.turn]]\ncall = [{calls}]\n[[conversation.turn]]\ntext = 'done'"
+    )));
+    for (luck, outcome, code) in [("no", "max_iterations", 4), ("yes", "unverified", 7)] {
+        let mut run = project.command(&model, &["run", "--strict", "-n", "1", "--env", "LUCK"]);
+        RunOutput::from(run.env("LUCK", luck).output().expect("started")).assert_ended(outcome, code);
+    }
+    for command in ["checks", "status", "report"] {
+        let output = project.autonoe(None).arg(command).output().expect("started");
+        let said = String::from_utf8_lossy(&output.stdout).replace(['`', '\\'], "");
+        for words in [
+            "lucky does not count: it is flaky, which does not count with --strict: it failed 1 of",
+            "empty does not count: it passed before the work began",
+            "absent does not count: files it relies on did not exist: tests/**",
+            "whole does not count: it passed before the work began",
+        ] {
+            assert!(said.contains(words), "{command}: no {words:?} in {said}");
+        }
+    }
+    let output = project.autonoe(None).args(["status", "--json"]).output().expect("started");
+    let reason =
+        &json(&String::from_utf8_lossy(&output.stdout))["deliverables"][0]["checks"][0]["why_not_counted"];
+    assert!(reason.as_str().is_some_and(|reason| reason.contains("flaky")), "{reason}");
+    // The user's word ends the doubt.
+    project.autonoe(None).args(["checks", "accept", "lucky"]).output().expect("started");
+    let output = project.autonoe(None).arg("status").output().expect("started");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!said.contains("lucky does not count"), "{said}");
+}

@@ -82,6 +82,7 @@ impl ProjectExaminer {
             if run.was_run() || !missing.is_empty() {
                 let (name, links) = (check.name.clone(), Some(links.clone()));
                 let baseline = CheckBaseline { name, state, commit, at: now, missing, links };
+                registry.not_counted.remove(&check_key(check));
                 registry.baselines.insert(check_key(check), baseline);
             }
             self.emit(RunEvent::Checked {

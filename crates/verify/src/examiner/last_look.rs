@@ -13,7 +13,7 @@ use autonoe_core::status::{ChangeError, ProjectStatus};
 use autonoe_store::{CheckRegistry, InPlaceFiles};
 
 use super::what_counts::cap;
-use super::{ProjectExaminer, partial_layer, record_failures};
+use super::{ProjectExaminer, partial_layer, record_results};
 use crate::checks::{checks_of, is_vacuous, of_project};
 use crate::evidence::{CheckEvidence, disown_foreign_findings, disown_outdated_findings};
 use crate::flaky::describe_flaky;
@@ -93,7 +93,7 @@ impl ProjectExaminer {
         let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
         self.record_disputes(&mut registry, Some(&checkout)).await?;
         checkout.close().await;
-        record_failures(&mut registry, &results);
+        record_results(&mut registry, &results);
         registry.save(&self.project)?;
         // One that always passed shows at least that nothing broke.
         let does_not_count = |evidence: &CheckEvidence| {
