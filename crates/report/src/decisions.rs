@@ -25,6 +25,9 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
     for (name, change) in &facts.book.changed {
         items.push(vec![text(capitalized(&describe_change(name, change))), text(".")]);
     }
+    for clause in &facts.outdated {
+        items.push(vec![text(capitalized(clause)), text(".")]);
+    }
     for check in &facts.checks {
         if let Some(doubt) = doubt_about(check, &facts.book) {
             let sentence = format!(" does not count: {doubt}.");

@@ -38,6 +38,8 @@ pub struct RunFacts {
     pub status: ProjectStatus,
     pub checks: Vec<Check>,
     pub book: CheckRegistry,
+    /// Why what was verified does not count any more, a clause each.
+    pub(crate) outdated: Vec<String>,
     /// Evidence of verified deliverables, by deliverable id.
     pub evidence: BTreeMap<String, Evidence>,
     /// Steps of a declarative agent in chronological order; `None` for runs over deliverables.
@@ -101,7 +103,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
     disown_foreign_findings(project, &mut status)?;
     let mut book = CheckRegistry::load(project)?;
     let checks = project_checks(project, &mut book)?;
-    disown_outdated_findings(project, &mut status, &book, &checks)?;
+    let outdated = disown_outdated_findings(project, &mut status, &book, &checks)?;
     let mut evidence = BTreeMap::new();
     for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
         let found = Evidence::load(project, &item.id)?.filter(|evidence| matches_status(evidence, item));
@@ -119,6 +121,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         commits: history.commits(run.id)?,
         checks,
         book,
+        outdated,
         evidence,
         steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step_row).collect()),
         hook_files: Vec::new(),

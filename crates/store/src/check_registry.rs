@@ -47,6 +47,9 @@ pub struct CheckRegistry {
     /// How often each check passed and failed on the files that it last judged, by check key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub looks: BTreeMap<String, CheckLooks>,
+    /// Deliverables whose checks failed in a look after the run that verified them, until they pass again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_looks: BTreeMap<String, FailedLook>,
     /// Why a check that passed when it last ran did not count, by check key.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_counted: BTreeMap<String, String>,
@@ -128,6 +131,14 @@ pub struct CheckLooks {
     pub failed: u32,
 }
 
+/// A look that did not confirm what was verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedLook {
+    pub at: Timestamp,
+    /// What failed, as a clause.
+    pub message: String,
+}
+
 /// The first run of a check, before the work on its deliverable began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckBaseline {
@@ -199,6 +210,7 @@ impl Default for CheckRegistry {
             changed: BTreeMap::new(),
             failing: BTreeMap::new(),
             looks: BTreeMap::new(),
+            failed_looks: BTreeMap::new(),
             not_counted: BTreeMap::new(),
             runner_files: None,
             baselines: BTreeMap::new(),

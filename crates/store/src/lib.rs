@@ -32,7 +32,7 @@ pub use agents_at_work::{AgentRecord, Others};
 pub use byte_size::{ByteSize, ByteSizeError};
 pub use check_registry::{
     AcceptError, AcceptedFile, CheckAssignment, CheckBaseline, CheckChange, CheckChangeKind, CheckLooks,
-    CheckRegistry, CheckState, CurrentFile, Dispute, InPlaceFiles, MAX_FILE_BYTES,
+    CheckRegistry, CheckState, CurrentFile, Dispute, FailedLook, InPlaceFiles, MAX_FILE_BYTES,
 };
 pub use control_directory::{ControlDirectory, ControlRequests, MAX_MESSAGE, StopRequest};
 pub use crash::{CrashPoint, CrashPointError, JournalPoint};

@@ -8,7 +8,7 @@ use autonoe_core::deliverable::Deliverable;
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::status::ProjectStatus;
-use autonoe_store::{CheckRegistry, Project, StoredEvidence, read_evidence};
+use autonoe_store::{CheckRegistry, FailedLook, Project, StoredEvidence, read_evidence};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tokio::io::AsyncReadExt;
@@ -166,8 +166,8 @@ pub fn disown_foreign_findings(project: &Project, status: &mut ProjectStatus) ->
     Ok(disowned)
 }
 
-/// Makes deliverables claimed that were verified by other checks than the present ones: one was changed, a new one has not run yet, or
-/// none of them is left. Returns what is new or gone, a clause each.
+/// Makes deliverables claimed that were verified by other checks than the present ones (one was changed, a new one has not run yet, or
+/// none of them is left), and those that a later look did not confirm. Returns what is new, gone or failed, a clause each.
 pub fn disown_outdated_findings(
     project: &Project,
     status: &mut ProjectStatus,
@@ -181,7 +181,14 @@ pub fn disown_outdated_findings(
             continue;
         };
         let evidence = Evidence::load(project, &item.id)?;
-        let outdated = evidence.map(|evidence| evidence.outdated(checks)).unwrap_or_default();
+        let mut outdated = evidence.map(|evidence| evidence.outdated(checks)).unwrap_or_default();
+        outdated.extend(registry.failed_looks.get(&item.id).map(|FailedLook { at, message }| {
+            let at = at.strftime("%Y-%m-%d %H:%M UTC");
+            format!(
+                "a later look at {id} failed on {at}: {message}; `autonoe verify {id}` looks again",
+                id = item.id
+            )
+        }));
         if !outdated.is_empty() || !changes_concerning(registry, &item.id).is_empty() {
             finding.assurance = Assurance::Claimed;
         }

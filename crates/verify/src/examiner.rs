@@ -459,6 +459,7 @@ impl Examiner for ProjectExaminer {
             }
         };
         self.record_looks(&mut registry, &checkout, &mut results);
+        registry.failed_looks.remove(&deliverable.id);
         registry.save(&self.project)?;
         self.record_disputes(&mut registry, Some(&checkout)).await?;
         let changed = self.differences(&registry, Some(&checkout)).await?;

@@ -2,7 +2,8 @@
 
 use autonoe_core::check::{Check, Finding};
 use autonoe_core::fault::Fault;
-use autonoe_store::{CheckRegistry, Project};
+use autonoe_store::{CheckRegistry, FailedLook, Project};
+use jiff::Timestamp;
 
 use crate::check_run::{self, CheckRun};
 use crate::checkout::{Checkout, CheckoutFactory};
@@ -25,6 +26,31 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
+    /// What did not hold, as a clause; `None` if it did.
+    fn failure(&self) -> Option<String> {
+        let is_other = (!self.same_tree).then(|| "the files differ from those that were verified".to_owned());
+        let failed = self.runs.iter().filter(|(_, now)| !now.passed());
+        let failed = failed.map(|(_, now)| format!("`{}`: {}", now.check, now.sentence()));
+        let clauses: Vec<String> = is_other.into_iter().chain(failed).collect();
+        (!self.holds()).then(|| clauses.join(", "))
+    }
+
+    /// Remembers how this look ended, so that what it did not confirm does not stay verified.
+    pub fn record(&self, registry: &mut CheckRegistry, deliverable: &str, at: Timestamp) {
+        match self.failure() {
+            Some(message) => {
+                drop(registry.failed_looks.insert(deliverable.to_owned(), FailedLook { at, message }));
+            }
+            None => drop(registry.failed_looks.remove(deliverable)),
+        }
+        for run in &self.whole {
+            match run.passed() {
+                true => drop(registry.failing.remove(&run.check)),
+                false => drop(registry.failing.insert(run.check.clone(), run.sentence())),
+            }
+        }
+    }
+
     /// Whether every check passes again, on the same files.
     pub fn holds(&self) -> bool {
         self.same_tree && !self.runs.is_empty() && self.runs.iter().all(|(_, now)| now.passed())

@@ -6,7 +6,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::status::ProjectStatus;
 use autonoe_report::project_checks;
-use autonoe_store::{CheckRegistry, Project, StatusStore};
+use autonoe_store::{CheckRegistry, LockHolder, Project, ProjectLock, ProjectUse, StatusStore};
 use autonoe_verify::{
     CheckRun, CheckoutFactory, Evidence, NO_COMMIT, Reproduction, changes_concerning, last_commit,
     of_project, reproduce,
@@ -14,6 +14,7 @@ use autonoe_verify::{
 use autonoe_workspace::SiteOptions;
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use jiff::Timestamp;
 use serde_json::json;
 
 use crate::arguments::variable_name;
@@ -96,6 +97,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         }
         Ok(())
     })?;
+    record(&project, &results)?;
     let whole: Vec<&CheckRun> = results.iter().flat_map(|verified| &verified.reproduction.whole).collect();
     let failing: Vec<&CheckRun> = whole.iter().filter(|run| !run.passed()).copied().collect();
     let reproduced = results.iter().filter(|verified| verified.holds()).count();
@@ -113,6 +115,30 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         ));
     }
     Ok(if reproduced == results.len() && failing.is_empty() { exit::DONE } else { exit::STUCK })
+}
+
+/// Remembers what was not confirmed, for `status` and the report. A run that is going on looks for itself when it ends.
+fn record(project: &Project, results: &[Reproduced<'_>]) -> Result<(), Fault> {
+    let now = Timestamp::now();
+    let record = |book: &mut CheckRegistry| {
+        let ours = results.iter().filter(|verified| verified.evidence.is_ours);
+        ours.for_each(|verified| verified.reproduction.record(book, &verified.evidence.deliverable, now));
+    };
+    let known = CheckRegistry::load(project)?;
+    let mut book = known.clone();
+    record(&mut book);
+    if book == known {
+        return Ok(());
+    }
+    let holder =
+        LockHolder { pid: std::process::id(), command: "verify".to_owned(), since: now, socket: None };
+    let Ok(_lock) = ProjectLock::take_for(project, &holder, ProjectUse::Deliverables) else {
+        present::warn("This look is not recorded, since another process works on the project.");
+        return Ok(());
+    };
+    let mut book = CheckRegistry::load(project)?;
+    record(&mut book);
+    book.save(project)
 }
 
 /// The checks of the whole project that fail.

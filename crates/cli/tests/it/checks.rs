@@ -482,14 +482,23 @@ fn verify_passes_variables_and_says_that_a_check_was_changed_since() {
         let output = project.autonoe(None).args(args).env(TOKEN.0, TOKEN.1).output().expect("started");
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
-    assert_eq!(autonoe(&["verify"]).0, Some(7), "the check needs the variable");
-    let (code, said) = autonoe(&["verify", "--env", "TOKEN"]);
-    assert!(code == Some(0) && !said.contains("was changed"), "{said}");
-
     let verified = || {
         let (_, said) = autonoe(&["status", "--json"]);
         serde_json::from_str::<Value>(&said).expect("JSON")["verified"].as_u64()
     };
+    assert_eq!(autonoe(&["verify"]).0, Some(7), "the check needs the variable");
+    for args in ["status", "report"] {
+        let (_, said) = autonoe(&[args]);
+        assert!(
+            said.contains(" later look at A failed on ") && said.contains("0 verified, 1 claimed"),
+            "{said}"
+        );
+    }
+    let (code, said) = autonoe(&["verify", "--env", "TOKEN"]);
+    assert!(code == Some(0) && !said.contains("was changed"), "{said}");
+    let (_, said) = autonoe(&["status"]);
+    assert!(!said.contains("later look"), "{said}");
+
     assert_eq!(verified(), Some(1));
     write_checks("b", &[]);
     for args in [&["verify", "--env", "TOKEN"][..], &["status"], &["checks"], &["report"]] {

@@ -58,6 +58,7 @@ impl ProjectExaminer {
                 results.not_counted.push(unseen.clone());
             }
             self.record_looks(&mut registry, &checkout, &mut results);
+            registry.failed_looks.remove(&deliverable.id);
             let flaky = describe_flaky(&registry, &results);
             let tree = Some(&checkout.revision.tree);
             let layer = self.checkouts.room_config.sandbox.layer();

@@ -3,9 +3,14 @@
 use std::fs;
 
 use autonoe_core::check::{Assurance, Check, CheckOrigin};
+use autonoe_core::examiner::Examiner;
 use autonoe_sandbox::RoomLimits;
-use autonoe_store::{Project, StatusStore};
-use autonoe_verify::{CheckVerdict, Evidence, Reproduction, disown_foreign_findings, reproduce};
+use autonoe_store::{CheckRegistry, Project, StatusStore};
+use autonoe_verify::{
+    CheckRun, CheckVerdict, Evidence, Reproduction, disown_foreign_findings, disown_outdated_findings,
+    reproduce, written_checks,
+};
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
@@ -53,6 +58,38 @@ async fn evidence_is_reproduced_on_its_own_commit() {
     assert!(reproduction.holds(), "{reproduction:?}");
     let outputs: Vec<&str> = reproduction.runs.iter().map(|(_, now)| now.output.as_str()).collect();
     assert_eq!(outputs, ["5\n", "30\n"]);
+}
+
+#[tokio::test]
+async fn what_a_later_look_does_not_confirm_is_claimed_until_one_does() {
+    let (fixture, evidence) = verified().await;
+    let holds = reproduced(&fixture, &evidence).await;
+    let mut fails = holds.clone();
+    fails.runs[1].1.verdict = CheckVerdict::WrongExit { expected: 3 };
+    fails.whole = vec![CheckRun { check: "whole".to_owned(), ..fails.runs[1].1.clone() }];
+    let mut registry = CheckRegistry::load(&fixture.project).unwrap();
+    let checks = written_checks(&fixture.project, &fixture.read("SPEC.md")).unwrap();
+    let seen_by = |registry: &CheckRegistry| {
+        let mut status = StatusStore::read(&fixture.project).unwrap().unwrap();
+        let reasons = disown_outdated_findings(&fixture.project, &mut status, registry, &checks).unwrap();
+        (status.find("A").unwrap().assurance().unwrap(), reasons.join("; "))
+    };
+    fails.record(&mut registry, "A", Timestamp::UNIX_EPOCH);
+    let (assurance, reasons) = seen_by(&registry);
+    assert_eq!(assurance, Assurance::Claimed);
+    let words = "a later look at A failed on 1970-01-01 00:00 UTC: `adding-2`: expected exit 3, got 0";
+    assert!(reasons.starts_with(words), "{reasons}");
+    assert_eq!(registry.failing.keys().collect::<Vec<_>>(), ["whole"]);
+
+    let mut later = registry.clone();
+    holds.record(&mut later, "A", Timestamp::UNIX_EPOCH);
+    assert_eq!(seen_by(&later), (Assurance::Verified, String::new()));
+
+    // The last look of a run counts as well.
+    registry.save(&fixture.project).unwrap();
+    assert!(fixture.examiner().await.confirm().await.unwrap().is_clean());
+    let registry = CheckRegistry::load(&fixture.project).unwrap();
+    assert_eq!(seen_by(&registry), (Assurance::Verified, String::new()));
 }
 
 #[tokio::test]
