@@ -115,32 +115,27 @@ impl Evidence {
 
     /// How the checks of the deliverable differ from those that verified it, a clause each.
     pub fn outdated(&self, checks: &[Check]) -> Vec<String> {
-        let lost = self.has_lost_checks(checks);
-        let lost = lost.then(|| format!("the checks that verified {} are gone", self.deliverable));
-        self.new_checks(checks).into_iter().chain(lost).collect()
+        outdated(&self.deliverable, &self.checks, checks)
     }
+}
 
-    /// The user's checks of the deliverable that had no part in it, a clause each.
-    fn new_checks(&self, checks: &[Check]) -> Vec<String> {
-        let known: HashSet<String> = self.checks.iter().map(|known| check_key(&known.check)).collect();
-        let is_new =
-            |check: &&&Check| check.origin != CheckOrigin::Proposed && !known.contains(&check_key(check));
-        let clause = |check: &&Check| {
-            format!(
-                "your check '{}' of {} is new and has not run; the next `autonoe run` runs it",
-                check.name, self.deliverable
-            )
-        };
-        checks_of(checks, &self.deliverable).iter().filter(is_new).map(clause).collect()
-    }
-
-    /// Whether none of the checks that verified the deliverable is left.
-    fn has_lost_checks(&self, checks: &[Check]) -> bool {
-        let present: HashSet<String> =
-            checks_of(checks, &self.deliverable).iter().map(|check| check_key(check)).collect();
-        let mut counting = self.checks.iter().filter(|check| check.counts);
-        !counting.any(|check| present.contains(&check_key(&check.check)))
-    }
+/// How the present checks of a deliverable differ from those that verified it, a clause each: the user's that had no part in it, and
+/// whether none is left that counted.
+pub(crate) fn outdated(deliverable: &str, verified_by: &[CheckEvidence], checks: &[Check]) -> Vec<String> {
+    let present = checks_of(checks, deliverable);
+    let known: HashSet<String> = verified_by.iter().map(|known| check_key(&known.check)).collect();
+    let is_new =
+        |check: &&&Check| check.origin != CheckOrigin::Proposed && !known.contains(&check_key(check));
+    let new = present.iter().filter(is_new).map(|check| {
+        format!(
+            "your check '{}' of {deliverable} is new and has not run; the next `autonoe run` runs it",
+            check.name
+        )
+    });
+    let keys: HashSet<String> = present.iter().map(|check| check_key(check)).collect();
+    let mut counting = verified_by.iter().filter(|check| check.counts);
+    let is_lost = !counting.any(|check| keys.contains(&check_key(&check.check)));
+    new.chain(is_lost.then(|| format!("the checks that verified {deliverable} are gone"))).collect()
 }
 
 /// Makes deliverables claimed that are verified without evidence of our own: their status came with a clone, or someone wrote it. Returns their

@@ -221,10 +221,14 @@ impl ProjectExaminer {
         Ok(differing)
     }
 
-    /// Records which of the user's checks were changed.
-    async fn record_changed_checks(&self, registry: &mut CheckRegistry) -> Result<(), Fault> {
+    /// Records which of the user's checks were changed, of those that are `written` now.
+    async fn record_changed_checks(
+        &self,
+        registry: &mut CheckRegistry,
+        written: &[Check],
+    ) -> Result<(), Fault> {
         let before = registry.clone();
-        let changed = written_changes::record(registry, &self.written);
+        let changed = written_changes::record(registry, written);
         if *registry != before {
             registry.save(&self.project)?;
         }
@@ -362,7 +366,7 @@ impl Examiner for ProjectExaminer {
             registry.save(&self.project)?;
             let _ = self.checkout_before.set(before);
         }
-        self.record_changed_checks(&mut registry).await?;
+        self.record_changed_checks(&mut registry, &self.written).await?;
         self.record_disputes(&mut registry, None).await?;
         self.run_new_checks(&mut registry).await?;
         self.protect(&registry);
@@ -442,7 +446,7 @@ impl Examiner for ProjectExaminer {
             let message = "It has no check, so it counts as claimed, not verified.".to_owned();
             return Ok(Examination { finding, passed: 0, message });
         }
-        self.record_changed_checks(&mut registry).await?;
+        self.record_changed_checks(&mut registry, &self.written).await?;
         let checkout = self.checkouts.check_out(None).await?;
         let mut results = match checkout.revision.copied {
             Some(NoCommit::NothingCommitted) => CheckResults {

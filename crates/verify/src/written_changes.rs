@@ -22,6 +22,16 @@ pub fn record(registry: &mut CheckRegistry, written: &[Check]) -> Vec<String> {
         .collect()
 }
 
+/// Those of the user's checks that are remembered, under this name or another.
+pub(crate) fn remembered(registry: &CheckRegistry, written: &[Check]) -> Vec<Check> {
+    let is_known = |check: &&Check| {
+        let is_renamed =
+            |(name, accepted)| is_same(&Check { name: String::clone(name), ..(*check).clone() }, accepted);
+        registry.written.contains_key(&check.name) || registry.written.iter().any(is_renamed)
+    };
+    written.iter().filter(is_known).cloned().collect()
+}
+
 /// A check without a name has that of its heading. Under another heading it is still the same.
 fn follow_renamed(registry: &mut CheckRegistry, written: &[Check]) {
     let is_gone = |name: &&String| !written.iter().any(|check| check.name == **name);

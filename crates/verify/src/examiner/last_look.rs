@@ -14,24 +14,31 @@ use autonoe_store::{CheckRegistry, InPlaceFiles};
 
 use super::what_counts::cap;
 use super::{ProjectExaminer, partial_layer, record_results};
-use crate::checks::{checks_of, is_vacuous, of_project};
-use crate::evidence::{CheckEvidence, disown_foreign_findings, disown_outdated_findings};
+use crate::checks::{all_checks, checks_of, is_vacuous, of_project, written_checks};
+use crate::evidence::{CheckEvidence, disown_foreign_findings, disown_outdated_findings, outdated};
 use crate::flaky::describe_flaky;
 use crate::no_commit::NoCommit;
+use crate::written_changes;
 
 impl ProjectExaminer {
     /// Runs the checks of everything that passed once more, and those of the project.
     pub(super) async fn run_all_again(&self) -> Result<Confirmation, Fault> {
         let mut registry = CheckRegistry::load(&self.project)?;
-        let checks = self.checks(&registry);
+        // The user may have edited them since the run began. Agents worked for those of then, so those run; but what they verify is
+        // claimed here already, as `autonoe status` will say.
+        let written = written_checks(&self.project, &self.project.find_spec()?.unwrap_or_default())?;
         let Some(recorded) = self.status.load().await? else {
             return Ok(Confirmation::default());
         };
         let mut status = recorded.clone();
         // Evidence that is gone or foreign is written anew.
         disown_foreign_findings(&self.project, &mut status)?;
-        self.record_changed_checks(&mut registry).await?;
-        disown_outdated_findings(&self.project, &mut status, &registry, &checks)?;
+        // New ones are remembered by the run that looks at them first.
+        let remembered = written_changes::remembered(&registry, &written);
+        self.record_changed_checks(&mut registry, &remembered).await?;
+        let checks = self.checks(&registry);
+        let present = all_checks(&written, &registry);
+        disown_outdated_findings(&self.project, &mut status, &registry, &present)?;
         self.store_disowned(&recorded, &status, &checks).await?;
         if checks.is_empty() {
             return Ok(Confirmation::default());
@@ -53,6 +60,12 @@ impl ProjectExaminer {
             let mut results =
                 self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
             cap(&mut results, &registry, &deliverable.id);
+            let outdated = outdated(&deliverable.id, &results.evidence, &present);
+            if results.assurance == Assurance::Verified && !outdated.is_empty() {
+                results.assurance = Assurance::Claimed;
+                self.emit(RunEvent::Notice { message: format!("{}.", outdated.join("; ")) }).await?;
+                results.not_counted.extend(outdated);
+            }
             if let Some(unseen) = unseen.as_ref().filter(|_| results.assurance == Assurance::Verified) {
                 results.assurance = Assurance::Claimed;
                 results.not_counted.push(unseen.clone());

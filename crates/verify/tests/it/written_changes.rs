@@ -152,3 +152,29 @@ async fn a_weaker_check_makes_its_deliverable_claimed_even_without_a_new_commit(
     assert!(next.confirm().await.unwrap().is_clean());
     assert_eq!(next.deliverable("A").await.finding.unwrap().assurance, Assurance::Claimed);
 }
+
+/// Agents worked for the checks with which the run began; `autonoe status` reads those of now.
+#[tokio::test]
+async fn what_the_user_edits_during_a_run_counts_at_its_last_look() {
+    let stronger = SPEC.replace("add 10 20\n30\n", "add 10 20\n30.0\n");
+    let more = format!("{SPEC}\n- Check: `test -f new` for A\n");
+    for (spec, words) in [
+        (stronger.as_str(), "your check 'adding-2' was changed"),
+        (&more, "your check 'adding-3' of A is new"),
+        ("# Calc\n", "your check 'adding' was removed"),
+    ] {
+        let fixture = VerifyFixture::new(SPEC);
+        let examiner = fixture.prepared().await;
+        fixture.commit(&[("calc.sh", ADDS)]);
+        examiner.assert_claim("A", Assurance::Verified, &[]).await;
+        fixture.write("SPEC.md", spec);
+        assert!(examiner.confirm().await.unwrap().is_clean(), "{spec}");
+        let finding = examiner.deliverable("A").await.finding.expect("a finding");
+        assert_eq!(finding.assurance, Assurance::Claimed, "{spec}");
+        assert!(format!("{:?}", examiner.events()).contains(words), "{spec}: {:?}", examiner.events());
+        // As it was, it counts again.
+        fixture.write("SPEC.md", SPEC);
+        assert!(examiner.confirm().await.unwrap().is_clean());
+        assert_eq!(examiner.deliverable("A").await.finding.unwrap().assurance, Assurance::Verified);
+    }
+}
