@@ -20,7 +20,47 @@ use crate::open_hub::open_hub;
 use crate::present::short;
 use crate::system::runtime;
 
-/// What `autonoe status` says about them.
+/// Everything that `autonoe status` and the report say about them.
+#[derive(Debug, Default)]
+pub struct UnseenWork {
+    pub commits: Option<UnseenCommits>,
+    /// The user's last commit, if nothing was verified on it.
+    pub head: Option<String>,
+    /// The user's last commit, if something was verified on it, and what was verified on earlier ones.
+    pub older: Option<(String, Vec<String>)>,
+}
+
+impl UnseenWork {
+    pub fn of(project: &Project, status: &ProjectStatus, environment: &Environment) -> Self {
+        Self {
+            commits: UnseenCommits::of_last_run(project, status, environment),
+            head: unseen_head(project, status),
+            older: verified_on_older(project, status),
+        }
+    }
+
+    /// Without full stops.
+    pub fn sentences(&self) -> Vec<String> {
+        let unseen = match (&self.commits, &self.head) {
+            (Some(commits), _) => Some(commits.sentence()),
+            (None, Some(head)) => Some(format!(
+                "Nothing was verified on your last commit, {}; the next `autonoe run` checks it",
+                short(head)
+            )),
+            (None, None) => None,
+        };
+        let older = self.older.as_ref().map(|(head, ids)| {
+            format!(
+                "Verified on another commit than your last one, {}: {}; the next `autonoe run` checks it again",
+                short(head),
+                ids.join(", ")
+            )
+        });
+        unseen.into_iter().chain(older).collect()
+    }
+}
+
+/// Commits of the last run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UnseenCommits {
     pub branch: String,
@@ -41,7 +81,7 @@ pub struct UnseenCommits {
 
 impl UnseenCommits {
     /// `None` if all commits of the last run have landed, and checks have seen them or nothing is verified.
-    pub fn of_last_run(project: &Project, status: &ProjectStatus, environment: &Environment) -> Option<Self> {
+    fn of_last_run(project: &Project, status: &ProjectStatus, environment: &Environment) -> Option<Self> {
         let verified = verified_commits(project, status);
         let RunTip { branch, commit } = HubLayout::in_state(project.state_dir()).runs().next()?;
         let is_checked = verified.is_empty() || verified.contains(&commit);
@@ -80,7 +120,7 @@ impl UnseenCommits {
         }
     }
 
-    pub fn sentence(&self) -> String {
+    fn sentence(&self) -> String {
         if self.commits == Some(0) {
             let branch = &self.branch;
             let not_there = match self.had_landed {
@@ -128,13 +168,13 @@ fn has_branches_of_runs(root: &Path) -> bool {
 }
 
 /// The last commit on the user's branch, if something is verified, but nothing on that commit. Whoever made it: the user, or an agent.
-pub fn unseen_head(project: &Project, status: &ProjectStatus) -> Option<String> {
+fn unseen_head(project: &Project, status: &ProjectStatus) -> Option<String> {
     let verified = verified_commits(project, status);
     last_commit(project.root()).filter(|head| !verified.is_empty() && !verified.contains(head))
 }
 
 /// The user's last commit, if something was verified on it, with the ids of what was verified on other commits; `None` if there is nothing.
-pub fn verified_on_older(project: &Project, status: &ProjectStatus) -> Option<(String, Vec<String>)> {
+fn verified_on_older(project: &Project, status: &ProjectStatus) -> Option<(String, Vec<String>)> {
     let verified: Vec<(&str, &str)> = status
         .active()
         .filter(|item| item.assurance() == Some(Assurance::Verified))

@@ -110,6 +110,7 @@ fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
     };
     let mut blocks = vec![ReportBlock::Paragraph(vec![badge(tone, name), text(sentence)])];
     blocks.extend(next.map(paragraph));
+    blocks.extend(facts.unseen.iter().map(|sentence| paragraph(format!("{sentence}."))));
 
     let (total, blocked) = (tally.total, tally.blocked);
     let spent = match &run.report {

@@ -44,6 +44,8 @@ pub struct RunFacts {
     pub evidence: BTreeMap<String, Evidence>,
     /// Steps of a declarative agent in chronological order; `None` for runs over deliverables.
     pub(crate) steps: Option<Vec<StepRow>>,
+    /// What no check has seen, a sentence each without a full stop; the caller finds it.
+    pub unseen: Vec<String>,
     /// Changed files that the user's hooks run through other programs; the caller finds them.
     pub hook_files: Vec<HookFile>,
     /// Changed files that programs on a user's machine act on by themselves; the caller finds them.
@@ -124,6 +126,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         outdated,
         evidence,
         steps: run.command.starts_with(AGENT_RUN).then(|| between.iter().filter_map(step_row).collect()),
+        unseen: Vec::new(),
         hook_files: Vec::new(),
         self_acting: Vec::new(),
         last_results: between.into_iter().filter_map(check_result).collect(),

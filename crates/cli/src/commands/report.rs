@@ -8,8 +8,8 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_report::{ChangesUnavailable, RunFacts, document, gather, html, markdown};
-use autonoe_store::Project;
 use autonoe_store::journal::history::RunCommits;
+use autonoe_store::{LockStatus, Project, ProjectLock};
 use autonoe_verify::Changes;
 use autonoe_workspace::{acts_by_itself, files_run_by_hooks};
 use clap::{Args, ValueEnum};
@@ -21,6 +21,7 @@ use crate::present;
 use crate::project_args::ProjectArgs;
 use crate::room_config;
 use crate::system::runtime;
+use crate::unseen_commits::UnseenWork;
 use crate::write_fault::cannot_write;
 
 /// Write a one-page report of a run: outcome, checks with their evidence, and changes
@@ -116,6 +117,10 @@ fn facts_of_run(
     no_sandbox: bool,
 ) -> Result<(RunFacts, ReportChanges), Fault> {
     let mut facts = gather(project, run, Timestamp::now())?;
+    // While agents work, there always are some.
+    if facts.is_last && ProjectLock::status(project) == LockStatus::Free {
+        facts.unseen = UnseenWork::of(project, &facts.status, environment).sentences();
+    }
     let changed = runtime()?.block_on(changes(project, &facts, environment, no_sandbox));
     if let Ok(changes) = &changed {
         let paths = changes.files.iter().map(|file| file.path.as_str());

@@ -31,7 +31,7 @@ use crate::engine::{DeliverableCost, average, cost_by_deliverable, is_old_plan, 
 use crate::environment::Environment;
 use crate::present::{self, CostEstimate, local_time, short, status_tag};
 use crate::project_args::ReportArgs;
-use crate::unseen_commits::{UnseenCommits, left_by_kill, unseen_head, verified_on_older};
+use crate::unseen_commits::{UnseenWork, left_by_kill};
 use crate::watch::{self, WatchedState};
 
 /// Show deliverables, cost and the last outcome
@@ -68,11 +68,7 @@ struct StatusFacts {
     is_old_plan: bool,
     costs: BTreeMap<String, DeliverableCost>,
     estimate: Option<CostEstimate>,
-    unseen: Option<UnseenCommits>,
-    /// The user's last commit, if nothing was verified on it.
-    unseen_head: Option<String>,
-    /// The user's last commit, if something was verified on it, and what was verified on earlier ones.
-    older: Option<(String, Vec<String>)>,
+    unseen: UnseenWork,
     /// What a killed process has left, a sentence each.
     left: Vec<&'static str>,
 }
@@ -129,9 +125,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     };
     // While agents work, there always are some.
     let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
-    let unseen = quiet.and_then(|status| UnseenCommits::of_last_run(project, status, environment));
-    let unseen_head = quiet.and_then(|status| unseen_head(project, status));
-    let older = quiet.and_then(|status| verified_on_older(project, status));
+    let unseen = quiet.map(|status| UnseenWork::of(project, status, environment)).unwrap_or_default();
     let left = quiet.map(|_| left_by_kill(project)).unwrap_or_default();
     Ok(StatusFacts {
         status,
@@ -151,8 +145,6 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         costs,
         estimate,
         unseen,
-        unseen_head,
-        older,
         left,
     })
 }
@@ -205,23 +197,11 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
             text.push_str(&format!("\n{}\n", assurance(tally)));
-            match (&facts.unseen, &facts.unseen_head) {
-                (Some(unseen), _) => text.push_str(&format!("{}\n", unseen.sentence())),
-                (None, Some(head)) => text.push_str(&format!(
-                    "Nothing was verified on your last commit, {}; the next `autonoe run` checks it\n",
-                    short(head)
-                )),
-                (None, None) => {}
+            for sentence in facts.unseen.sentences() {
+                text.push_str(&format!("{}\n", one_line(&sentence)));
             }
             for sentence in &facts.left {
                 text.push_str(&format!("{sentence}\n"));
-            }
-            if let Some((head, ids)) = &facts.older {
-                text.push_str(&format!(
-                    "Verified on another commit than your last one, {}: {}; the next `autonoe run` checks it again\n",
-                    short(head),
-                    one_line(&ids.join(", "))
-                ));
             }
             for id in &facts.disowned {
                 text.push_str(&format!(
@@ -422,9 +402,9 @@ fn as_json(facts: &StatusFacts) -> Value {
         "paused": facts.is_paused,
         "spec_changed": facts.is_old_plan,
         "verified_elsewhere": facts.disowned,
-        "unseen_commits": facts.unseen,
-        "unseen_head": facts.unseen_head, "left_by_kill": facts.left,
-        "verified_on_older_commit": facts.older.as_ref().map(|(_, ids)| ids),
+        "unseen_commits": facts.unseen.commits,
+        "unseen_head": facts.unseen.head, "left_by_kill": facts.left,
+        "verified_on_older_commit": facts.unseen.older.as_ref().map(|(_, ids)| ids),
         "failing_checks": facts.book.failing,
         "changed_checks": facts.book.changed, "outdated": facts.outdated,
     })

@@ -78,12 +78,14 @@ fn land_names_the_checked_commit_when_it_lands_more() {
 }
 
 #[test]
-fn status_says_so_after_everything_has_landed() {
+fn status_and_report_say_so_after_everything_has_landed() {
     let project = stopped_run(&[], Signal::INT);
     command(&project, &["land"], 0);
-    let status = command(&project, &["status"], 0);
-    assert!(status.contains("Branch autonoe/1 has 2 commit(s) after "), "{status}");
-    assert!(status.contains("that no check has seen"), "{status}");
+    for name in ["status", "report"] {
+        let said = command(&project, &[name], 0).replace('\\', "");
+        assert!(said.contains("Branch autonoe/1 has 2 commit(s) after "), "{name}: {said}");
+        assert!(said.contains("that no check has seen"), "{name}: {said}");
+    }
 }
 
 #[test]
@@ -113,6 +115,8 @@ fn status_says_when_the_users_branch_went_on_after_the_last_check() {
     let head = project.git(&["rev-parse", "main"]);
     let sentence = format!("Nothing was verified on your last commit, {}", &head[..10]);
     assert!(status.contains(&sentence), "{status}");
+    let report = command(&project, &["report"], 0);
+    assert!(report.contains(&sentence), "{report}");
     let json: serde_json::Value =
         serde_json::from_str(&command(&project, &["status", "--json"], 0)).expect("JSON");
     assert_eq!(json["unseen_head"], head.as_str());
