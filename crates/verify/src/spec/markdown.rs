@@ -6,6 +6,14 @@ use crate::spec_error::{SpecError, SpecProblem};
 /// The columns to which a tab advances.
 const TAB: usize = 4;
 
+/// The columns by which code is indented that has no fence.
+const CODE_INDENTATION: usize = 4;
+
+const CHECK: &str = "check";
+
+/// The longest ending of a file's name, in bytes.
+const MAX_ENDING: usize = 5;
+
 pub(super) enum SpecPart<'a> {
     Heading(&'a str),
     /// A list item that is a check: the text after `check:`.
@@ -23,7 +31,7 @@ pub(super) struct CheckBlockText<'a> {
 
 /// The parts in order, with their line numbers.
 pub(super) fn parts(text: &str) -> Result<Vec<(usize, SpecPart<'_>)>, SpecError> {
-    let mut reader = Reader { parts: Vec::new(), context: LineContext::Text };
+    let mut reader = Reader { parts: Vec::new(), context: LineContext::Text, above: LineAbove::default() };
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (index, line) in text.lines().enumerate() {
         reader.add(index + 1, line)?;
@@ -35,6 +43,33 @@ pub(super) fn parts(text: &str) -> Result<Vec<(usize, SpecPart<'_>)>, SpecError>
 struct Reader<'a> {
     parts: Vec<(usize, SpecPart<'a>)>,
     context: LineContext<'a>,
+    above: LineAbove,
+}
+
+/// What an indented line may continue.
+#[derive(Default)]
+struct LineAbove {
+    quotes: usize,
+    /// Whether a paragraph goes on with the next line that is not empty.
+    is_paragraph: bool,
+    /// Whether a list goes on with a line that is indented.
+    is_list: bool,
+}
+
+impl LineAbove {
+    /// Whether a line is code because of its indentation. In a list nobody counts columns, so there it is read as text.
+    fn makes_code(&self, line: &Contained<'_>) -> bool {
+        let is_free = self.quotes != line.container.quotes || !(self.is_paragraph || self.is_list);
+        is_free && line.indentation >= CODE_INDENTATION && !line.text.is_empty()
+    }
+
+    fn add(&mut self, line: &Contained<'_>, is_paragraph: bool) {
+        let is_same_quote = self.quotes == line.container.quotes;
+        let goes_on = line.indentation > 0 || line.text.is_empty() || self.is_paragraph;
+        self.is_list = line.is_item || (self.is_list && is_same_quote && goes_on);
+        self.is_paragraph = is_paragraph && !line.text.is_empty();
+        self.quotes = line.container.quotes;
+    }
 }
 
 /// What the current line is part of.
@@ -81,7 +116,12 @@ impl<'a> Reader<'a> {
     }
 
     fn add_text(&mut self, number: usize, line: &'a str) -> Result<(), SpecError> {
-        let Contained { container, text, is_item } = Container::of(line);
+        let line = Container::of(line);
+        if self.above.makes_code(&line) {
+            return Ok(());
+        }
+        let Contained { container, text, is_item, .. } = line;
+        let mut is_paragraph = false;
         if let Some(comment) = text.strip_prefix("<!--") {
             if !comment.contains("-->") {
                 self.context = LineContext::Comment { line: number, hides_check: false };
@@ -100,7 +140,10 @@ impl<'a> Reader<'a> {
             self.parts.push((number, SpecPart::Item(item)));
         } else if check_item(text, true).is_some_and(|item| item.starts_with('`')) {
             return Err(SpecProblem::LooksLikeItem.at(number));
+        } else {
+            is_paragraph = true;
         }
+        self.above.add(&line, is_paragraph);
         Ok(())
     }
 
@@ -169,14 +212,50 @@ fn is_check_info(info: &str) -> bool {
     info.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case("check"))
 }
 
-/// Whether it names a check in a way that other tools know or that is nearly right: `checks A`, `check:A`, `{.check A}`, `sh check`.
+/// Words after a fence in which a check could have been meant.
+const LOOKED_AT: usize = 3;
+
+/// Whether it names a check in a way that other tools know or that is nearly right: `checks A`, `check:A`, `check-A`, `{.check A}`,
+/// `[check] A`, `sh check`, `sh,check A`. The name of a file (`check.sh`) and a value (`title=check`) are something else.
 fn looks_like_check(info: &str) -> bool {
-    let is_word = |word: &str| ["check", "checks"].iter().any(|name| word.eq_ignore_ascii_case(name));
-    let marks = |c: char| c.is_whitespace() || ":{}[](),#=".contains(c);
-    let bare = info.trim_start_matches(['{', '.', ' ']);
-    let first = bare.split(marks).next().unwrap_or_default();
-    let second = info.split_whitespace().nth(1).unwrap_or_default();
-    !is_check_info(info) && (is_word(first) || is_word(second))
+    let is_mark = |c: char| !c.is_alphanumeric() && !"-_./".contains(c);
+    let named = without_values(info);
+    let mut words = named.split_whitespace().take(LOOKED_AT);
+    !is_check_info(info) && words.any(|word| word.split(is_mark).any(is_nearly_check))
+}
+
+/// `sh title="a check" {a=b}` without what follows the signs of equality.
+fn without_values(info: &str) -> String {
+    let mut named = String::new();
+    let mut rest = info;
+    while let Some((name, value)) = rest.split_once('=') {
+        named.push_str(name);
+        rest = match value.chars().next() {
+            Some(quote @ ('"' | '\'')) => value[1..].split_once(quote).map_or("", |(_, rest)| rest),
+            _ => value.find(char::is_whitespace).map_or("", |end| &value[end..]),
+        };
+        named.push(' ');
+    }
+    named + rest
+}
+
+/// Whether it is `check` or `checks`, or begins with that and goes on with what is not part of the word: `check-A`, `check/A`, `checkA`.
+fn is_nearly_check(word: &str) -> bool {
+    let word = word.trim_matches(['-', '_', '.', '/']);
+    let (Some(start), Some(rest)) = (word.get(..CHECK.len()), word.get(CHECK.len()..)) else { return false };
+    let rest = rest.strip_prefix('s').unwrap_or(rest);
+    let is_ending = |ending: &str| {
+        ending.starts_with(|c: char| c.is_ascii_lowercase())
+            && ending.len() <= MAX_ENDING
+            && ending.chars().all(|c| c.is_ascii_alphanumeric())
+    };
+    let goes_on = match rest.chars().next() {
+        None => true,
+        Some('.') => !is_ending(&rest[1..]),
+        Some(c) if c.is_alphabetic() => c.is_uppercase() && start != start.to_uppercase(),
+        Some(_) => true,
+    };
+    start.eq_ignore_ascii_case(CHECK) && goes_on
 }
 
 /// Whether it would open a check if it had no backquote after the fence.
@@ -200,6 +279,7 @@ fn check_item(text: &str, is_item: bool) -> Option<&str> {
 }
 
 /// The quotes and lists in which a line is.
+#[derive(Clone, Copy)]
 struct Container {
     quotes: usize,
     /// The indentation after the last mark of a quote.
@@ -207,8 +287,11 @@ struct Container {
 }
 
 /// A line without the marks and the indentation of its containers.
+#[derive(Clone, Copy)]
 struct Contained<'a> {
     container: Container,
+    /// Columns before the text, or before the mark of the first list item in the line.
+    indentation: usize,
     text: &'a str,
     /// Whether a list item begins in it.
     is_item: bool,
@@ -216,12 +299,13 @@ struct Contained<'a> {
 
 impl Container {
     fn of(line: &str) -> Contained<'_> {
-        let (mut quotes, mut columns, mut is_item) = (0, 0, false);
+        let (mut quotes, mut columns, mut indentation, mut is_item) = (0, 0, 0, false);
         let mut text = line.trim_end();
         loop {
             let unindented = text.trim_start_matches([' ', '\t']);
             columns = column_after(&text[..text.len() - unindented.len()], columns);
             text = unindented;
+            indentation = if is_item { indentation } else { columns };
             if let Some(quoted) = text.strip_prefix('>') {
                 (quotes, columns, is_item) = (quotes + 1, 0, false);
                 text = quoted.strip_prefix(' ').unwrap_or(quoted);
@@ -229,7 +313,7 @@ impl Container {
                 columns += text.len() - item.len();
                 (text, is_item) = (item, true);
             } else {
-                return Contained { container: Self { quotes, columns }, text, is_item };
+                return Contained { container: Self { quotes, columns }, indentation, text, is_item };
             }
         }
     }

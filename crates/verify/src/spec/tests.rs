@@ -33,7 +33,7 @@ fn a_list_item_is_a_check() {
 
 #[test]
 fn other_blocks_and_items_are_not_checks() {
-    let spec = "- A list item\n- checked: no\nCheck: see below\n```check.sh\nx\n```\n```checklist\nx\n```\n```sh title=check\nx\n```\n````\n```checks\n````\n```sh\n$ ./calc\n- check: `x`\n```\n````\n```check\n$ x\n```\n````\n";
+    let spec = "- A list item\n- checked: no\nCheck: see below\n```check.sh\nx\n```\n```checklist\nx\n```\n```sh title=check\nx\n```\n```sh title=\"a check\"\nx\n```\n```checkstyle\n```\n```src/check.rs\n```\n````\n```checks\n````\n```sh\n$ ./calc\n- check: `x`\n```\n````\n```check\n$ x\n```\n````\n";
     assert_eq!(read_spec(spec), Ok(Vec::new()));
 }
 
@@ -64,6 +64,18 @@ fn errors_name_the_line() {
         ("- a\n\n  ``` {.check #a}\n  $ x\n  ```\n", "line 3: '{.check #a}' after"),
         ("```sh check\n$ x\n```\n", "line 1: 'sh check' after"),
         ("```check{A-1}\n$ x\n```\n", "line 1: 'check{A-1}' after"),
+        ("\n```check-A-1\n$ x\n```\n", "line 2: 'check-A-1' after"),
+        ("```[check] A-1\n$ x\n```\n", "line 1: '[check] A-1' after"),
+        ("```sh,check A-1\n$ x\n```\n", "line 1: 'sh,check A-1' after"),
+        ("```sh,ignore,check A-1\n$ x\n```\n", "line 1: 'sh,ignore,check A-1' after"),
+        ("```sh {.check #A-1}\n$ x\n```\n", "line 1: 'sh {.check #A-1}' after"),
+        ("```Check_A-1\n$ x\n```\n", "line 1: 'Check_A-1' after"),
+        ("```checkA-1\n$ x\n```\n", "line 1: 'checkA-1' after"),
+        ("```check/A-1\n$ x\n```\n", "line 1: 'check/A-1' after"),
+        ("```check.A-1\n$ x\n```\n", "line 1: 'check.A-1' after"),
+        ("```check=A-1\n$ x\n```\n", "line 1: 'check=A-1' after"),
+        ("~~~\"check\" A-1\n$ x\n~~~\n", "line 1: '\"check\" A-1' after"),
+        ("~~~**check** A-1\n$ x\n~~~\n", "line 1: '**check** A-1' after"),
         ("# A\n\nCheck: `x` prints `5`\n", "line 3: this is not a check, since it is not an item of a list"),
         ("- check: ./x\n", "line 1: expected a command in backquotes"),
         ("- check: `x` shows `y`\n", "line 1: unknown word 'shows'"),
@@ -119,6 +131,25 @@ fn a_command_ends_where_the_shell_ends_it() {
     );
     let error = read_spec("```check A\n$ x=$(cat <<EOF\na\nEOF\n```\n").expect_err("unfinished");
     assert!(error.to_string().contains("not finished"), "{error}");
+}
+
+#[test]
+fn code_that_is_indented_contains_no_check() {
+    for spec in [
+        "Write:\n\n    Check: `x` prints `5`\n",
+        "    Check: `x` prints `5`\n",
+        "# A\n    - check: `x` prints `5`\n\n    ```check\n    $ x\n    ```\n",
+        "\tCheck: `x` prints `5`\n\n\tCheck: `y`\n",
+        "> Write:\n>\n>     Check: `x` prints `5`\n",
+        "- a list\n\nText.\n\n    Check: `x` prints `5`\n",
+    ] {
+        assert_eq!(read_spec(spec), Ok(Vec::new()), "{spec}");
+    }
+    // What continues a paragraph is no code, and in a list nobody counts columns.
+    for spec in ["Text\n    Check: `x` prints `5`\n", "- a\n\n      Check: `x` prints `5`\n"] {
+        assert!(read_spec(spec).is_err(), "{spec}");
+    }
+    assert_eq!(commands("- a\n\n        - check: `x` prints `5`\n"), [r#"x ["5"]"#]);
 }
 
 fn commands(spec: &str) -> Vec<String> {
