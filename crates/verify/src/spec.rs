@@ -19,7 +19,7 @@
 mod markdown;
 mod open_constructs;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::{check_item, duration};
@@ -28,7 +28,7 @@ use crate::check_limit::MAX_CHECKS;
 use crate::protect_pattern::ProtectPattern;
 use crate::spec_error::{SpecError, SpecProblem};
 use markdown::{CheckBlockText, SpecPart};
-use open_constructs::OpenConstructs;
+use open_constructs::{LineEnd, OpenConstructs};
 
 /// A block of checks that is being parsed.
 struct CheckBlock {
@@ -39,59 +39,19 @@ struct CheckBlock {
     lacks: CommandEnd,
     /// What is open in it.
     open: OpenConstructs,
+    /// The words that end its here-documents which have not ended. The line with one may be indented, if tabs are removed from it.
+    documents: VecDeque<String>,
 }
 
 /// What a command needs to be complete.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum CommandEnd {
     #[default]
     Nothing,
     /// Its last line ends with a backslash, or a quote or a parenthesis is open.
     NextLine,
-    /// The line that ends a here-document, which may be indented if tabs are removed from it.
-    Delimiter(String),
-}
-
-impl CommandEnd {
-    /// What the command still lacks after one more line of it.
-    fn after(line: &str, open: &mut OpenConstructs) -> Self {
-        open.add(line);
-        if let Some(delimiter) = delimiter(line) {
-            return Self::Delimiter(delimiter);
-        }
-        if line.ends_with('\\') { Self::NextLine } else { Self::after_document(open) }
-    }
-
-    /// What it still lacks after a here-document.
-    fn after_document(open: &OpenConstructs) -> Self {
-        if open.is_empty() { Self::Nothing } else { Self::NextLine }
-    }
-}
-
-/// The word that ends the here-document which a line begins. A here-string (`<<<`) and a shift in arithmetic (`<< 2`) begin none.
-fn delimiter(line: &str) -> Option<String> {
-    let mut rest = line;
-    while let Some((before, after)) = rest.split_once("<<") {
-        if before.matches("((").count() > before.matches("))").count() {
-            rest = after;
-            continue;
-        }
-        if let Some(string) = after.strip_prefix('<') {
-            rest = string;
-            continue;
-        }
-        let word = after
-            .strip_prefix('-')
-            .unwrap_or(after)
-            .trim_start_matches(' ')
-            .trim_start_matches(['\'', '"', '\\']);
-        let word: String = word.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        if word.chars().next().is_some_and(|c| c.is_alphabetic() || c == '_') {
-            return Some(word);
-        }
-        rest = after;
-    }
-    None
+    /// The lines of a here-document.
+    Document,
 }
 
 /// Parses the checks of a specification.
@@ -218,7 +178,28 @@ impl CheckBlock {
             found: Vec::new(),
             lacks: CommandEnd::Nothing,
             open: OpenConstructs::default(),
+            documents: VecDeque::new(),
         })
+    }
+
+    /// What the command still lacks after one more line of it.
+    fn lacks_after(&mut self, line: &str) -> CommandEnd {
+        let LineEnd { documents, is_continued } = self.open.add(line);
+        self.documents.extend(documents);
+        // A here-document begins after a whole line.
+        if is_continued || self.open.is_quoted() {
+            CommandEnd::NextLine
+        } else {
+            self.lacks_between_documents()
+        }
+    }
+
+    fn lacks_between_documents(&self) -> CommandEnd {
+        match (self.documents.is_empty(), self.open.is_empty()) {
+            (false, _) => CommandEnd::Document,
+            (true, false) => CommandEnd::NextLine,
+            (true, true) => CommandEnd::Nothing,
+        }
     }
 
     /// `$ COMMAND`, then expected output lines, then optionally `? EXIT CODE`. An output line that looks like one of these begins with a
@@ -229,16 +210,22 @@ impl CheckBlock {
         {
             check.command.push('\n');
             check.command.push_str(line);
-            self.lacks = match &self.lacks {
-                CommandEnd::Delimiter(word) if line.trim() != word => return Ok(()),
-                CommandEnd::Delimiter(_) => CommandEnd::after_document(&self.open),
-                CommandEnd::NextLine | CommandEnd::Nothing => CommandEnd::after(line, &mut self.open),
+            self.lacks = match self.lacks {
+                CommandEnd::Document if self.documents.front().is_some_and(|word| line.trim() != word) => {
+                    return Ok(());
+                }
+                CommandEnd::Document => {
+                    self.documents.pop_front();
+                    self.lacks_between_documents()
+                }
+                CommandEnd::NextLine | CommandEnd::Nothing => self.lacks_after(line),
             };
             return Ok(());
         }
         if let Some(command) = after_sign(line, '$') {
             self.open = OpenConstructs::default();
-            self.lacks = CommandEnd::after(command.trim(), &mut self.open);
+            self.documents.clear();
+            self.lacks = self.lacks_after(command.trim());
             self.found.push(Check {
                 command: command.trim().to_owned(),
                 exact: true,

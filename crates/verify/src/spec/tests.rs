@@ -134,6 +134,22 @@ fn a_command_ends_where_the_shell_ends_it() {
 }
 
 #[test]
+fn no_here_document_begins_in_a_quote_or_a_comment() {
+    let spec = "```check A\n$ grep '<<EOF' a\n1\n$ ./calc # as <<EOF\n2\n$ printf 'a\n<<EOF'\n3\n$ ./calc # \\\n4\n```\n";
+    assert_eq!(
+        commands(spec),
+        [
+            "grep '<<EOF' a [\"1\"]",
+            "./calc # as <<EOF [\"2\"]",
+            "printf 'a\n<<EOF' [\"3\"]",
+            "./calc # \\ [\"4\"]"
+        ]
+    );
+    let two = "cat <<A - <<B \\\n  | sort\n1\nA\n2\nB";
+    assert_eq!(commands(&format!("```check A\n$ {two}\n5\n```\n")), [format!("{two} [\"5\"]")]);
+}
+
+#[test]
 fn code_that_is_indented_contains_no_check() {
     for spec in [
         "Write:\n\n    Check: `x` prints `5`\n",
