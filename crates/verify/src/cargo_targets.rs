@@ -19,12 +19,18 @@ pub(crate) fn is_manifest(path: &str) -> bool {
 pub(crate) fn decisive_settings(root: &Path, path: &str) -> Vec<String> {
     let text = read_bytes_beneath(root, Path::new(path), SETTINGS_LIMIT).unwrap_or_default();
     let manifest: Table = String::from_utf8_lossy(&text).parse().unwrap_or_default();
+    let package = manifest.get("package").or_else(|| manifest.get("project"));
+    let package = package.and_then(|package| package.get("name")?.as_str());
+    let directory = root.join(path.strip_suffix("Cargo.toml").unwrap_or(path));
+    let is_default = |kind: &str, target: &Table| is_default_path(kind, target, package, &directory);
     let settings = manifest.iter().flat_map(|(name, value)| match (name.as_str(), value) {
         ("package" | "project", Value::Table(package)) => named("[package]", &of_package(package)),
-        ("lib", Value::Table(library)) => named("[lib]", &of_target(library)),
+        ("workspace", Value::Table(workspace)) => named("[workspace]", &of_workspace(workspace)),
+        ("lib", Value::Table(library)) => named("[lib]", &of_target(library, is_default(name, library))),
         ("bin" | "test", Value::Array(targets)) => {
             let targets = targets.iter().filter_map(Value::as_table);
-            targets.flat_map(|target| named(&format!("[[{name}]]"), &of_target(target))).collect()
+            let settings = targets.map(|target| of_target(target, is_default(name, target)));
+            settings.flat_map(|settings| named(&format!("[[{name}]]"), &settings)).collect()
         }
         _ => Vec::new(),
     });
@@ -36,28 +42,59 @@ fn named(table: &str, values: &[String]) -> Vec<String> {
     (!values.is_empty()).then(|| format!("{table} {}", values.join(", "))).into_iter().collect()
 }
 
-fn of_target(target: &Table) -> Vec<String> {
-    let is_decisive = |(key, value): &(&String, &Value)| match key.as_str() {
-        "path" => true,
-        "harness" | "test" | "doctest" => value.as_bool() == Some(false),
-        _ => false,
+/// Whether the path of a target is the one that Cargo would find by its name.
+fn is_default_path(kind: &str, target: &Table, package: Option<&str>, directory: &Path) -> bool {
+    let text = |key: &str| target.get(key).and_then(Value::as_str);
+    let Some(path) = text("path").map(|path| path.trim_start_matches("./")) else { return true };
+    let Some(name) = text("name").or(package) else { return false };
+    let in_directory = |parent: &str| {
+        let file = format!("{parent}/{name}.rs");
+        path == file || (path == format!("{parent}/{name}/main.rs") && !directory.join(file).exists())
     };
-    target.iter().filter(is_decisive).map(|(key, value)| shown(key, value)).collect()
+    match kind {
+        "lib" => path == "src/lib.rs",
+        "bin" => in_directory("src/bin") || (Some(name) == package && path == "src/main.rs"),
+        _ => in_directory("tests"),
+    }
+}
+
+fn of_target(target: &Table, has_default_path: bool) -> Vec<String> {
+    decisive(target, |key, value| match key {
+        "path" => !has_default_path,
+        "harness" | "test" | "doctest" => value.as_bool() == Some(false),
+        // Without these features it is left out, and nothing says so.
+        "required-features" => is_list(value),
+        _ => false,
+    })
 }
 
 fn of_package(package: &Table) -> Vec<String> {
-    let is_decisive = |(key, value): &(&String, &Value)| match key.as_str() {
-        "build" => value.is_str(),
+    decisive(package, |key, value| match key {
+        "build" => value.as_str().is_some_and(|path| path.trim_start_matches("./") != "build.rs"),
         "autotests" => value.as_bool() == Some(false),
         _ => false,
-    };
-    package.iter().filter(is_decisive).map(|(key, value)| shown(key, value)).collect()
+    })
 }
 
-fn shown(key: &str, value: &Value) -> String {
+/// Members that are left out are not tested.
+fn of_workspace(workspace: &Table) -> Vec<String> {
+    decisive(workspace, |key, value| ["default-members", "exclude"].contains(&key) && is_list(value))
+}
+
+fn is_list(value: &Value) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty())
+}
+
+fn decisive(table: &Table, is_decisive: impl Fn(&str, &Value) -> bool) -> Vec<String> {
+    let settings = table.iter().filter(|(key, value)| is_decisive(key, value));
+    settings.map(|(key, value)| format!("{key} = {}", shown(value))).collect()
+}
+
+fn shown(value: &Value) -> String {
     match value {
-        Value::Boolean(value) => format!("{key} = {value}"),
-        _ => format!("{key} = {:?}", value.as_str().unwrap_or_default()),
+        Value::Boolean(value) => value.to_string(),
+        Value::Array(list) => format!("[{}]", list.iter().map(shown).collect::<Vec<_>>().join(", ")),
+        _ => format!("{:?}", value.as_str().unwrap_or_default()),
     }
 }
 
@@ -86,6 +123,13 @@ mod tests {
             [[test]]
             name = "plain"
             harness = true
+            path = "tests/plain.rs"
+            [[test]]
+            name = "hidden"
+            required-features = ["never"]
+            [workspace]
+            members = ["a", "b"]
+            default-members = ["b"]
             [dependencies]
             path = { path = "x" }
         "#;
@@ -97,11 +141,39 @@ mod tests {
             [
                 "a/Cargo.toml ([package] autotests = false, build = \"other.rs\")",
                 "a/Cargo.toml ([[test]] harness = false, path = \"fake.rs\")",
+                "a/Cargo.toml ([[test]] required-features = [\"never\"])",
+                "a/Cargo.toml ([workspace] default-members = [\"b\"])",
             ]
         );
         assert_eq!(manifest_of(&found[0]), Some("a/Cargo.toml"));
         assert_eq!(manifest_of("conftest.py"), None);
         fs::write(directory.path().join("Cargo.toml"), "not toml [").unwrap();
         assert_eq!(decisive_settings(directory.path(), "Cargo.toml"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_paths_that_cargo_finds_by_itself_lead_nowhere_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = |targets: &str| {
+            let manifest = format!("[package]\nname = \"calc\"\nbuild = \"build.rs\"\n{targets}");
+            fs::write(directory.path().join("Cargo.toml"), manifest).unwrap();
+            decisive_settings(directory.path(), "Cargo.toml")
+        };
+        for (table, name, path) in [
+            ("[lib]", "calc", "src/lib.rs"),
+            ("[[bin]]", "calc", "src/main.rs"),
+            ("[[bin]]", "x", "src/bin/x.rs"),
+            ("[[test]]", "x", "./tests/x.rs"),
+            ("[[test]]", "x", "tests/x/main.rs"),
+        ] {
+            let found = settings(&format!("{table}\nname = \"{name}\"\npath = \"{path}\"\n"));
+            assert_eq!(found, Vec::<String>::new(), "{table} {path}");
+        }
+        let other = settings("[[test]]\nname = \"x\"\npath = \"tests/y.rs\"\n");
+        assert_eq!(other, ["Cargo.toml ([[test]] path = \"tests/y.rs\")"]);
+        // Beside the test that Cargo would find, it leads elsewhere.
+        fs::create_dir(directory.path().join("tests")).unwrap();
+        fs::write(directory.path().join("tests/x.rs"), "").unwrap();
+        assert_eq!(settings("[[test]]\nname = \"x\"\npath = \"tests/x/main.rs\"\n").len(), 1);
     }
 }

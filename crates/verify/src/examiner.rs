@@ -22,14 +22,11 @@ use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
-use autonoe_store::{
-    CheckRegistry, Project, ProtectedPath, SqliteJournal, StatusStore, read_evidence, write_evidence,
-};
+use autonoe_store::{CheckRegistry, Project, SqliteJournal, StatusStore, read_evidence, write_evidence};
 
-use self::what_counts::{assurance, cap, changed_by_builder, leads_elsewhere};
+use self::what_counts::{assurance, cap, changed_by_builder, leads_elsewhere, new_runner_files};
 use crate::blocking::blocking;
 use crate::briefing::briefing;
-use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run;
@@ -175,7 +172,7 @@ impl ProjectExaminer {
                 commit: revision.commit.clone(),
                 tree: revision.tree.clone(),
                 uncommitted: revision.uncommitted.clone(),
-                runner_files: new_runner_files(registry, checkout),
+                runner_files: new_runner_files(registry, checkout, &results.evidence, &self.project),
                 environment: CheckEnvironment {
                     os: std::env::consts::OS.to_owned(),
                     architecture: std::env::consts::ARCH.to_owned(),
@@ -302,22 +299,6 @@ impl ProjectExaminer {
             Err(ChangeError::Fault(fault)) => Err(fault),
         }
     }
-}
-
-/// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
-fn new_runner_files(registry: &CheckRegistry, checkout: &Checkout) -> Vec<String> {
-    let known = registry.runner_files.clone().unwrap_or_default();
-    let is_new =
-        |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
-    // A new manifest is the work itself.
-    let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
-    let found = checkout.found_by_checks().into_iter().filter(|file| is_new(file) && !is_manifest(file));
-    let found =
-        found.filter(is_in_known).map(|file| match checkout.has_entry(manifest_of(&file).unwrap_or(&file)) {
-            true => file,
-            false => format!("{file} (made by a check's command)"),
-        });
-    checkout.runner_files().into_iter().filter(is_new).chain(found).collect()
 }
 
 /// Remembers which checks of the user's failed when they last ran, and why some that passed did not count.
@@ -469,7 +450,7 @@ impl Examiner for ProjectExaminer {
         let changed = self.differences(&registry, Some(&checkout)).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim, &registry).await?;
         let mut message = summary(&checkout, &results, &finding, &changed);
-        let new = new_runner_files(&registry, &checkout);
+        let new = new_runner_files(&registry, &checkout, &results.evidence, &self.project);
         if results.assurance == Assurance::Verified && !new.is_empty() {
             let notice = format!("Test runners read these new files by themselves: {}.", new.join(", "));
             message = format!("{message}\n{notice}");

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use autonoe_core::check::Check;
-use autonoe_core::python_modules::PYTHON_MODULES;
+use autonoe_core::python_modules::is_python_module;
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +47,11 @@ const NAMES: &[&str] = &[
     "go.env",
     "go.work",
     "gradle.properties",
+    // `platform` of Python tries to import it.
+    "java/lang.py",
+    "java/lang/__init__.py",
     "jest.config.json",
+    "junit-platform.properties",
     "justfile",
     "makefile",
     "node.config.json",
@@ -72,13 +76,15 @@ const NAMES: &[&str] = &[
     "warnings.pm",
 ];
 
+/// What pytest loads wherever it is.
+const ALWAYS_LOADED: &[&str] = &["conftest.py"];
+
 /// Modules that Python or pytest imports by itself.
 const RUNNER_MODULES: &[&str] = &[
     "_pytest",
     "conftest",
     "exceptiongroup",
     "iniconfig",
-    "org",
     "packaging",
     "pluggy",
     "py",
@@ -89,68 +95,33 @@ const RUNNER_MODULES: &[&str] = &[
     "usercustomize",
 ];
 
-/// Headers of C's library and of Unix, and those of C++ whose names are no everyday words. A compiler that looks in the project first takes
-/// its file instead.
+/// Headers of C's library and of Unix, those that they include, and those of C++ whose names are no everyday words. A compiler that looks
+/// in the project first takes its file instead.
+#[rustfmt::skip]
 const HEADERS: &[&str] = &[
-    "alloca.h",
-    "assert.h",
-    "complex.h",
-    "ctype.h",
-    "dirent.h",
-    "errno.h",
-    "fcntl.h",
-    "fenv.h",
-    "float.h",
-    "getopt.h",
-    "inttypes.h",
-    "iso646.h",
-    "limits.h",
-    "locale.h",
-    "malloc.h",
-    "math.h",
-    "memory.h",
-    "poll.h",
-    "pthread.h",
-    "regex.h",
-    "setjmp.h",
-    "signal.h",
-    "stdalign.h",
-    "stdarg.h",
-    "stdatomic.h",
-    "stdbit.h",
-    "stdbool.h",
-    "stdckdint.h",
-    "stddef.h",
-    "stdint.h",
-    "stdio.h",
-    "stdlib.h",
-    "stdnoreturn.h",
-    "string.h",
-    "strings.h",
-    "tgmath.h",
-    "threads.h",
-    "time.h",
-    "uchar.h",
-    "unistd.h",
-    "wchar.h",
-    "wctype.h",
-    "cassert",
-    "cerrno",
-    "climits",
-    "cmath",
-    "cstddef",
-    "cstdint",
-    "cstdio",
-    "cstdlib",
-    "cstring",
-    "fstream",
-    "iomanip",
-    "iostream",
-    "ostream",
-    "sstream",
-    "stdexcept",
-    "string_view",
+    "alloca.h", "assert.h", "complex.h", "ctype.h", "dirent.h", "endian.h", "errno.h", "fcntl.h",
+    "features-time64.h", "features.h", "fenv.h", "float.h", "getopt.h", "inttypes.h", "iso646.h", "limits.h",
+    "locale.h", "malloc.h", "math.h", "memory.h", "poll.h", "pthread.h", "regex.h", "sched.h", "setjmp.h",
+    "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbit.h", "stdbool.h", "stdc-predef.h",
+    "stdckdint.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h", "strings.h",
+    "syslimits.h", "tgmath.h", "threads.h", "time.h", "uchar.h", "unistd.h", "wchar.h", "wctype.h",
+    "asm-generic/bitsperlong.h", "asm-generic/errno-base.h", "asm-generic/errno.h",
+    "asm-generic/posix_types.h", "asm-generic/socket.h", "asm-generic/sockios.h", "asm/bitsperlong.h",
+    "asm/errno.h", "asm/posix_types.h", "asm/posix_types_64.h", "asm/socket.h", "asm/sockios.h",
+    "backward/auto_ptr.h", "backward/binders.h", "debug/assertions.h", "debug/debug.h",
+    "ext/aligned_buffer.h", "ext/alloc_traits.h", "ext/atomicity.h", "ext/concurrence.h",
+    "ext/numeric_traits.h", "ext/string_conversions.h", "ext/type_traits.h", "gnu/stubs-64.h", "gnu/stubs.h",
+    "linux/errno.h", "linux/limits.h", "linux/posix_types.h", "linux/stddef.h", "sys/cdefs.h", "sys/mman.h",
+    "sys/poll.h", "sys/select.h", "sys/socket.h", "sys/stat.h", "sys/time.h", "sys/types.h", "sys/ucontext.h",
+    "sys/wait.h",
+    "cassert", "cctype", "cerrno", "climits", "clocale", "cmath", "csignal", "cstdarg", "cstddef", "cstdint",
+    "cstdio", "cstdlib", "cstring", "ctime", "cwchar", "cwctype", "fstream", "initializer_list", "iomanip",
+    "iosfwd", "iostream", "istream", "ostream", "sstream", "stdexcept", "streambuf", "string_view",
+    "system_error", "type_traits", "typeinfo", "unordered_map",
 ];
+
+/// The directory of headers that others of C and C++ include.
+const INNER_HEADERS: &str = "/bits/";
 
 /// Tools that only style or build what is there.
 const HARMLESS: &[&str] = &["markdownlint", "nvm", "postcss", "prettier", "stylelint", "tailwind"];
@@ -182,13 +153,29 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || is_settings_name(name)
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
-        || HEADERS.contains(&name)
+        || HEADERS.iter().any(is_named)
+        || (format!("/{path}").contains(INNER_HEADERS) && [".h", ".tcc"].iter().any(|end| name.ends_with(end)))
         || format!("/{path}").contains("/.mvn/")
         // Java's compiler runs the annotation processors that are named there.
-        || format!("/{path}").ends_with(&format!("/META-INF/services/{name}"))
+        || (format!("/{path}").ends_with(&format!("/META-INF/services/{name}")) && !is_document(name))
         || (name == "entry_points.txt" && (path.contains(".dist-info/") || path.contains(".egg-info/")))
         || shadows_python(path)
         || shadows_a_program(path)
+}
+
+/// Whether it has the name of a text for people, beside files that are named after classes.
+fn is_document(name: &str) -> bool {
+    let is_shouted = |c: char| c.is_ascii_uppercase() || c == '_' || c == '-';
+    name.chars().all(is_shouted) || [".md", ".txt", ".MF"].iter().any(|ending| name.ends_with(ending))
+}
+
+/// Whether it shadows a module of Python only where the directory that it is in is searched for modules, and that directory, which is
+/// returned, is a package: imports find it under the package's name.
+pub(crate) fn package_of_shadow(path: &str, has: impl Fn(&str) -> bool) -> Option<&str> {
+    let directory = path.strip_suffix("/__init__.py").unwrap_or(path).rsplit_once('/')?.0;
+    let by_itself = path.rsplit('/').next().is_some_and(|name| ALWAYS_LOADED.contains(&name));
+    let is_package = || has(&format!("{directory}/__init__.py"));
+    (!by_itself && shadows_python(path) && is_package()).then_some(directory)
 }
 
 /// A link with the name of a module may lead to a package.
@@ -302,13 +289,31 @@ fn shadows_python(path: &str) -> bool {
     // A compiled one has the version in its name too.
     let module = parts.next().and_then(|name| name.split('.').next());
     let module = if module == Some("__init__") { parts.next() } else { module };
-    let is_known = |module: &str| PYTHON_MODULES.contains(&module) || RUNNER_MODULES.contains(&module);
+    let is_known = |module: &str| is_python_module(module) || RUNNER_MODULES.contains(&module);
     is_module && module.is_some_and(is_known)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{is_runner_file, runner_files_of};
+    use super::{is_runner_file, package_of_shadow, runner_files_of};
+
+    #[test]
+    fn a_module_of_a_package_shadows_nothing_under_its_own_name() {
+        let has = |path: &str| ["calc/__init__.py", "calc/io/__init__.py"].contains(&path);
+        for (path, package) in [
+            ("calc/json.py", Some("calc")),
+            ("calc/io/__init__.py", Some("calc")),
+            ("calc/io/types.py", Some("calc/io")),
+            ("json.py", None),
+            ("json/__init__.py", None),
+            ("tests/json.py", None),
+            ("calc/conftest.py", None),
+            ("calc/pytest.ini", None),
+            ("calc/stdio.h", None),
+        ] {
+            assert_eq!(package_of_shadow(path, has), package, "{path}");
+        }
+    }
 
     #[test]
     fn modules_in_place_of_directories_links_and_programs_are_known() {
@@ -365,6 +370,17 @@ mod tests {
             "assert.h",
             "include/stdio.h",
             "a/cassert",
+            "stdc-predef.h",
+            "include/features.h",
+            "sys/cdefs.h",
+            "include/bits/types.h",
+            "bits/types/FILE.h",
+            "_winapi.py",
+            "tests/_ctypes.py",
+            "vms_lib.py",
+            "java/lang.py",
+            "_sysconfigdata__linux_x86_64-linux-gnu.py",
+            "src/test/resources/junit-platform.properties",
         ] {
             assert!(is_runner_file(path), "{path}");
         }
@@ -381,7 +397,14 @@ mod tests {
             "tailwind.config.js",
             "org/python/other/core.py",
             "META-INF/MANIFEST.MF",
+            "META-INF/LICENSE",
+            "src/META-INF/services/README.md",
+            "META-INF/services/LICENSE",
             "myassert.h",
+            "sys/calc.h",
+            "rabbits/a.h",
+            "_calc.py",
+            "calc/_version.py",
             "src/list",
             "Cargo.toml",
         ] {

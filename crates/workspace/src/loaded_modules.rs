@@ -3,22 +3,13 @@
 
 use std::path::Path;
 
-use autonoe_core::python_modules::PYTHON_MODULES;
+use autonoe_core::python_modules::is_python_module;
 
-/// Beside the public modules of the standard library: private and newer ones, and those that installed packages have Python load when it starts.
+/// Modules that installed packages have Python load when it starts, beside those of the standard library.
 #[rustfmt::skip]
 const MORE_OF_PYTHON: &[&str] = &[
-    "__future__", "_abc", "_aix_support", "_android_support", "_apple_support", "_ast", "_asyncio", "_bisect", "_blake2",
-    "_bootsubprocess", "_bz2", "_codecs", "_collections", "_collections_abc", "_colorize", "_compat_pickle", "_compression",
-    "_contextvars", "_crypt", "_csv", "_ctypes", "_curses", "_datetime", "_dbm", "_decimal", "_distutils_hack",
-    "_distutils_system_mod", "_elementtree", "_functools", "_gdbm", "_hashlib", "_heapq", "_hmac", "_imp", "_io", "_ios_support",
-    "_json", "_locale", "_lsprof", "_lzma", "_markupbase", "_md5", "_multibytecodec", "_multiprocessing", "_opcode",
-    "_opcode_metadata", "_operator", "_osx_support", "_pickle", "_posixshmem", "_posixsubprocess", "_py_abc", "_py_warnings",
-    "_pydatetime", "_pydecimal", "_pyio", "_pylong", "_pyrepl", "_queue", "_random", "_scproxy", "_sha1", "_sha2", "_sha256", "_sha3",
-    "_sha512", "_signal", "_sitebuiltins", "_socket", "_sqlite3", "_sre", "_ssl", "_stat", "_statistics", "_string", "_strptime",
-    "_struct", "_symtable", "_thread", "_threading_local", "_tkinter", "_tokenize", "_tracemalloc", "_types", "_typing", "_uuid",
-    "_virtualenv", "_warnings", "_weakref", "_weakrefset", "_zoneinfo", "_zstd", "annotationlib", "apport_python_hook", "compression",
-    "coverage", "pip", "pkg_resources", "setuptools", "sitecustomize", "usercustomize",
+    "_distutils_hack", "_distutils_system_mod", "_virtualenv", "apport_python_hook", "coverage", "pip", "pkg_resources",
+    "setuptools", "sitecustomize", "usercustomize",
 ];
 
 /// Modules that every Python loads when it starts.
@@ -42,8 +33,8 @@ const START_OF_PYTHON: &[&str] = &[
     "zipimport",
 ];
 
-/// Beginnings of modules whose names go on with a version or a platform.
-const BEGINNINGS_OF_PYTHON: &[&str] = &["_sysconfigdata", "__editable__"];
+/// The beginning of modules that find a package in its sources; the package and its version follow.
+const EDITABLE: &str = "__editable__";
 
 const PYTHON_ENDS: &[&str] = &[".py", ".pyc", ".so", ".pyd"];
 
@@ -107,11 +98,8 @@ const LUA_ENDS: &[&str] = &[".lua", ".so"];
 
 /// Whether Python loads a file from a directory that it searches; the path is that below the directory.
 pub(crate) fn is_loaded_by_python(path: &str) -> bool {
-    let is_module = |name: &str| {
-        PYTHON_MODULES.contains(&name)
-            || MORE_OF_PYTHON.contains(&name)
-            || BEGINNINGS_OF_PYTHON.iter().any(|beginning| name.starts_with(beginning))
-    };
+    let is_module =
+        |name: &str| is_python_module(name) || MORE_OF_PYTHON.contains(&name) || name.starts_with(EDITABLE);
     python_module(path).is_some_and(is_module)
 }
 

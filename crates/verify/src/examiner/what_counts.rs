@@ -5,13 +5,14 @@ use std::sync::PoisonError;
 use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_store::{CheckRegistry, Project, ProtectedPath};
 
+use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::check_results::CheckResults;
 use crate::checkout::Checkout;
 use crate::checks::{check_key, is_vacuous};
 use crate::evidence::CheckEvidence;
 use crate::linked_directories::{command_goes_through, script_goes_through};
 use crate::oracles;
-use crate::runner_files::is_code;
+use crate::runner_files::{is_code, package_of_shadow};
 use crate::written_changes;
 
 /// The user's checks decide, if there are any: one that cannot count leaves a deliverable claimed, whatever agents have proposed. One that has
@@ -68,13 +69,7 @@ pub(super) fn leads_elsewhere(
     if new.is_empty() {
         return None;
     }
-    let scripts: Vec<String> = registry
-        .of_user()
-        .files
-        .iter()
-        .filter(|(file, accepted)| !accepted.link && (accepted.executable || is_script(&file.to_string())))
-        .filter_map(|(_, accepted)| String::from_utf8(registry.content(project, accepted).ok()?).ok())
-        .collect();
+    let scripts = scripts_of_user(registry, project);
     let through = new.into_iter().find(|(path, _)| {
         check.setup.iter().chain([&check.command]).any(|command| command_goes_through(command, path))
             || scripts.iter().any(|script| script_goes_through(script, path))
@@ -85,6 +80,57 @@ pub(super) fn leads_elsewhere(
             check.name
         )
     })
+}
+
+/// The texts of the protected programs of the user's.
+fn scripts_of_user(registry: &CheckRegistry, project: &Project) -> Vec<String> {
+    let users = registry.of_user();
+    let scripts = users
+        .files
+        .iter()
+        .filter(|(file, accepted)| !accepted.link && (accepted.executable || is_script(&file.to_string())));
+    let text = |accepted| String::from_utf8(registry.content(project, accepted).ok()?).ok();
+    scripts.filter_map(|(_, accepted)| text(accepted)).collect()
+}
+
+/// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
+pub(super) fn new_runner_files(
+    registry: &CheckRegistry,
+    checkout: &Checkout,
+    checks: &[CheckEvidence],
+    project: &Project,
+) -> Vec<String> {
+    let known = registry.runner_files.clone().unwrap_or_default();
+    let is_new =
+        |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
+    // A new manifest is the work itself.
+    let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
+    let found = checkout.found_by_checks().into_iter().filter(|file| is_new(file) && !is_manifest(file));
+    let found =
+        found.filter(is_in_known).map(|file| match checkout.has_entry(manifest_of(&file).unwrap_or(&file)) {
+            true => file,
+            false => format!("{file} (made by a check's command)"),
+        });
+    let commands =
+        checks.iter().flat_map(|CheckEvidence { check, .. }| check.setup.iter().chain([&check.command]));
+    let texts: Vec<String> = commands.cloned().chain(scripts_of_user(registry, project)).collect();
+    let is_read = |file: &String| {
+        let package = package_of_shadow(file, |path| checkout.has_entry(path));
+        package.is_none_or(|package| is_searched(package, registry, &texts))
+    };
+    checkout.runner_files().into_iter().filter(|file| is_new(file) && is_read(file)).chain(found).collect()
+}
+
+/// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.
+fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -> bool {
+    let is_in = |path: &str| path.rsplit_once('/').is_some_and(|(parent, _)| parent == directory);
+    let ends = |c: char| c.is_whitespace() || "\"'`;&|()=:,".contains(c);
+    let names = |word: &str| {
+        let word = word.trim_start_matches("./").trim_end_matches('/');
+        word == directory || is_in(word)
+    };
+    registry.files.keys().any(|file| is_in(&file.to_string()))
+        || commands.iter().any(|command| command.split(ends).any(names))
 }
 
 /// Leaves a deliverable claimed as long as the user has not decided about its changed checks.

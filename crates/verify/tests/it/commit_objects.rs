@@ -146,6 +146,23 @@ async fn new_files_that_test_runners_read_are_named() {
     assert_eq!(fixture.evidence("A").unwrap()["runner_files"], json!(["json.py", "tests/conftest.py"]));
 }
 
+/// `pkg/json.py` is `pkg.json`, unless Python looks for modules in `pkg`.
+#[tokio::test]
+async fn modules_of_a_package_are_named_only_where_python_searches_it() {
+    for (command, named) in [
+        ("sh calc.sh add 2 3", "verified"),
+        ("sh calc.sh add 2 3 # pkg/run.py", "new files by themselves: pkg/json.py."),
+        ("cd ./pkg && sh ../calc.sh add 2 3", "new files by themselves: pkg/json.py."),
+    ] {
+        let spec = format!("# Calc\n\n```check A\n$ {command}\n5\n```\n");
+        let fixture = VerifyFixture::new(&spec);
+        let examiner = fixture.prepared().await;
+        fixture.commit(&[("calc.sh", ADDS), ("pkg/__init__.py", ""), ("pkg/json.py", "")]);
+        let examination = examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+        assert_eq!(examination.message.contains("pkg/json.py"), named.contains("pkg/json.py"), "{command}");
+    }
+}
+
 #[tokio::test]
 async fn settings_of_a_manifest_that_was_there_are_named() {
     let manifest = "[package]\nname = \"a\"\n[[bin]]\nname = \"a\"\npath = \"calc.rs\"\n";
