@@ -14,6 +14,7 @@ use autonoe_core::own_edits::OwnEdits;
 use autonoe_files::{DOCUMENT_LIMIT, read_bytes_beneath, read_text, to_text};
 use autonoe_git::is_hash;
 
+use crate::changed_file::ChangedFile;
 use crate::hub::{Hub, UNUSABLE};
 use crate::hub_layout::HubLayout;
 use crate::workspace::Workspace;
@@ -28,7 +29,7 @@ const OWN_COMMITS: &str = "own-commits";
 const SHOW: &str = r#"git --git-dir="$1" cat-file blob "$2:$3""#;
 
 /// Commits the content of the file `$3` as `$2` on top of `$4`, with the message `$5`, in the working tree `$1`. Only a file that `$4` has is
-/// committed, and nothing else that is changed. Prints the commit.
+/// committed, and nothing else that is changed. Prints the commit. [`FINISH`] does what a killed process leaves out.
 const COMMIT: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_LITERAL_PATHSPECS=1
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
@@ -47,9 +48,16 @@ rm -f "$2" && cat "$3" > "$2"
 [ "$mode" = 100644 ] || chmod +x "$2"
 echo "$commit""#;
 
-/// Prints the number of commits from `$2` to `$3` in the repository `$1`, then the files that differ, separated by NUL bytes.
+/// Brings the file `$2` of the working tree `$1` to the last commit, if that commit changes nothing else and the file is as it was before.
+const FINISH: &str = r#"cd "$1" || exit 3
+export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD" GIT_LITERAL_PATHSPECS=1
+[ "$(git diff-tree -r --no-commit-id --no-renames --name-only -z HEAD^ HEAD | tr '\0' '\n')" = "$2" ] || exit 0
+[ ! -e "$2" ] || [ "$(git hash-object --no-filters -- "$2")" = "$(git rev-parse --verify --quiet "HEAD^:$2")" ] || exit 0
+git checkout --quiet --force HEAD -- "$2""#;
+
+/// Prints the number of commits from `$2` to `$3` in the repository `$1`, then the entries that differ, as `git diff-tree` does.
 const DIFFERENCE: &str = r#"export GIT_DIR="$1"
-git rev-list --count "$2..$3" && git diff-tree -r -z --no-renames --name-only "$2" "$3""#;
+git rev-list --count "$2..$3" && git diff-tree -r -z --no-renames --no-abbrev "$2" "$3""#;
 
 /// A file of the user's that the run edits too.
 #[derive(Clone)]
@@ -178,18 +186,58 @@ impl Hub {
         Ok((shown.code == 0).then_some(shown.stdout))
     }
 
+    /// Whether `after` is the commit after `before`, and changes nothing but the content of this file.
     async fn differs_only_in(&self, before: &str, after: &str, path: &str) -> Result<bool, Fault> {
         let room = self.room(self.layout.readable(), [])?;
         let git = self.layout.git_dir().display().to_string();
         let found = room.run(DIFFERENCE, [git.as_str(), before, after]).await;
         room.close().await;
         let found = found?;
-        Ok(found.code == 0 && found.stdout == format!("1\n{path}\0"))
+        let Some(entries) = found.stdout.strip_prefix("1\n").filter(|_| found.code == 0) else {
+            return Ok(false);
+        };
+        Ok(match &ChangedFile::parse(entries)[..] {
+            [only] => only.path == path && entries.starts_with(&format!(":{0} {0} ", only.mode)),
+            _ => false,
+        })
     }
 
-    /// Whether a commit is one of ours on top of `before`, for a process that was killed before it landed.
-    pub(crate) fn is_own_commit(&self, commit: &str, before: &str) -> bool {
-        self.layout.own_commits().iter().any(|(own, parent)| own == commit && parent == before)
+    /// Whether a commit is one of ours on top of `before`, for a process that was killed before it landed. It may have been killed before the
+    /// commit was on record, too.
+    pub(crate) async fn is_own_commit(
+        &self,
+        workspace: &Workspace,
+        commit: &str,
+        before: &str,
+        file: &OwnEditedFile,
+    ) -> Result<bool, Fault> {
+        if self.layout.own_commits().iter().any(|(own, parent)| own == commit && parent == before) {
+            return Ok(true);
+        }
+        let path = workspace.part().join(file.0.name());
+        let Some(path) = path.to_str() else { return Ok(false) };
+        let change = self.own_file_change(workspace, Some(before), commit, file).await?;
+        let is_ours = change == OwnFileChange::Own && self.differs_only_in(before, commit, path).await?;
+        if is_ours {
+            self.record_own_commit(commit, before).map_err(|error| self.unwritable(&error))?;
+        }
+        Ok(is_ours)
+    }
+
+    /// Finishes a commit of ours during which the process was killed, so that its file is not taken for an agent's edit.
+    pub(crate) async fn finish_own_commit(
+        &self,
+        workspace: &Workspace,
+        file: &OwnEditedFile,
+    ) -> Result<(), Fault> {
+        let path = workspace.part().join(file.0.name());
+        let (Some(path), None) = (path.to_str(), workspace.problem()) else { return Ok(()) };
+        // A room for nothing else: the repository is the agent's. What is wrong with it is reported by those who need it.
+        let room = self.room(self.layout.readable(), [workspace.tree()])?;
+        let tree = workspace.tree().display().to_string();
+        let finished = room.run(FINISH, [tree.as_str(), path]).await;
+        room.close().await;
+        finished.map(drop)
     }
 
     fn record_own_commit(&self, commit: &str, before: &str) -> io::Result<()> {

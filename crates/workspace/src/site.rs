@@ -127,6 +127,10 @@ impl WorkspaceSite {
         let branch = format!("autonoe/{run}");
         let name = &options.workspace().to_owned();
         let mut included = None;
+        let existing = hub.described(name, &branch, &from);
+        if let Some(file) = options.own_edits.as_ref().filter(|_| existing.exists()) {
+            hub.finish_own_commit(&existing, file).await?;
+        }
         let earlier = match options.is_throwaway {
             true => Ok(EarlierWork::None),
             false => hub.earlier_work(name, &branch, &from, start).await,
@@ -366,7 +370,7 @@ impl WorkspaceSite {
             events.extend(self.land_own_edits(settled).await?);
             return Ok(events);
         };
-        if self.is_landing_own_edits(&commit) {
+        if self.is_landing_own_edits(&commit).await? {
             events.extend(self.land_own_edits(settled).await?);
         } else if settled.verified.is_empty()
             && (self.has_more_to_land(settled) || self.options.when == LandWhen::End)
@@ -438,8 +442,7 @@ impl WorkspaceSite {
         let last = self.hub.last_fetched(&self.workspace);
         let commit = match last.filter(|last| *last != landed) {
             // A process was killed before it landed.
-            Some(last) if self.hub.is_own_commit(&last, &landed) => Some(last),
-            Some(_) => None,
+            Some(last) => self.is_landing_own_edits(&last).await?.then_some(last),
             None => self.hub.commit_own_edits(&self.workspace, &landed, &file).await?,
         };
         let Some(commit) = commit else { return Ok(None) };
@@ -450,10 +453,11 @@ impl WorkspaceSite {
     }
 
     /// Whether all that has not landed is a commit of ours.
-    fn is_landing_own_edits(&self, commit: &str) -> bool {
-        let landed = self.from.commit.as_ref();
-        self.options.own_edits.is_some()
-            && landed.is_some_and(|landed| self.hub.is_own_commit(commit, landed))
+    async fn is_landing_own_edits(&self, commit: &str) -> Result<bool, Fault> {
+        match (&self.options.own_edits, &self.from.commit) {
+            (Some(file), Some(landed)) => self.hub.is_own_commit(&self.workspace, commit, landed, file).await,
+            (_, _) => Ok(false),
+        }
     }
 
     async fn land(

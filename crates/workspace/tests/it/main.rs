@@ -9,5 +9,6 @@ mod fixture;
 mod fleet_clone;
 mod killed_landing;
 mod landing;
+mod own_edits;
 mod preparation;
 mod repositories;
