@@ -20,6 +20,7 @@ use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
 use crate::hub::Hub;
 use crate::landing_error::{LandingError, LandingRefusal, list_files};
+use crate::merged_branches::LEFT_APART;
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
@@ -92,13 +93,14 @@ git diff-files -z --name-only"#;
 const SIZE: &str = r#"git cat-file -s "$6""#;
 
 /// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
-/// name is tried. Prints the name.
+/// name is tried. A branch of an earlier run that is there already will do. Prints the name. `$8` is for the reflog.
 const SET_BRANCH: &str = r#"cd "$1" || exit 3
-why="autonoe: leave commits for you to merge"
+same=$(git for-each-ref --points-at="$5" --format='%(refname:lstrip=2)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*' | head -n 1)
+[ -z "$same" ] || { echo "$same"; exit; }
 for name in "$6" "$6-2" "$6-3" "$6-4" "$6-5" "$7" "$7-2" "$7-3"; do
     old=$(git rev-parse --verify --quiet "refs/heads/$name^{commit}")
     [ -z "$old" ] || git --git-dir="$2" merge-base --is-ancestor "$old" "$5" 2> /dev/null || continue
-    git update-ref --create-reflog -m "$why" "refs/heads/$name" "$5" "$old" && { echo "$name"; exit; }
+    git update-ref --create-reflog -m "$8" "refs/heads/$name" "$5" "$old" && { echo "$name"; exit; }
 done
 exit 1"#;
 
@@ -163,7 +165,7 @@ impl Hub {
         let _turn = self.landing_turn().await?;
         let attempt = LandingAttempt::begin(self, commit, from).await?;
         let landing = attempt.land(workspace, target, consent).await;
-        attempt.room.close().await;
+        attempt.close().await;
         landing
     }
 
@@ -195,7 +197,7 @@ impl Hub {
             Ok((attempt.leave_apart(workspace).await?, why))
         };
         let left = left.await;
-        attempt.room.close().await;
+        attempt.close().await;
         left
     }
 
@@ -224,7 +226,7 @@ impl Hub {
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before).await?;
         let taken = attempt.take_back(&record, from.commit.as_deref()).await;
-        attempt.room.close().await;
+        attempt.close().await;
         taken?;
         self.forget_landing();
         Ok(())
@@ -258,7 +260,7 @@ impl Hub {
             Ok(Some((record.commit.clone(), landing)))
         };
         let finished = finishing.await;
-        attempt.room.close().await;
+        attempt.close().await;
         match finished {
             Ok(landed) => Ok(landed),
             Err(LandingError::Refused(_)) => {
@@ -290,7 +292,11 @@ pub(crate) struct LandingAttempt<'a> {
 }
 
 impl<'a> LandingAttempt<'a> {
-    async fn begin(hub: &'a Hub, commit: &'a str, from: &'a ProjectRevision) -> Result<Self, Fault> {
+    pub(crate) async fn begin(
+        hub: &'a Hub,
+        commit: &'a str,
+        from: &'a ProjectRevision,
+    ) -> Result<Self, Fault> {
         let repository = hub.repository();
         let (Some(shared), Some(own)) = (repository.directories.first(), repository.directories.last())
         else {
@@ -317,6 +323,10 @@ impl<'a> LandingAttempt<'a> {
         Ok(Self { hub, room, from, commit, index: own.join("index"), git })
     }
 
+    pub(crate) async fn close(self) {
+        self.room.close().await;
+    }
+
     async fn land(
         &self,
         workspace: &Workspace,
@@ -326,7 +336,13 @@ impl<'a> LandingAttempt<'a> {
         self.copy_objects().await?;
         let changed = self.changed_files().await?;
         let landed = match target {
-            LandingTarget::CheckedOut => self.try_to_land(&changed, consent).await,
+            LandingTarget::CheckedOut => {
+                let landed = self.try_to_land(&changed, consent).await;
+                if landed.is_ok() {
+                    self.remove_merged_branches().await?;
+                }
+                landed
+            }
             LandingTarget::Branch(branch) => match self.check_files(&changed, consent).await {
                 Ok(()) => self.forward_branch(branch).await,
                 Err(error) => Err(error),
@@ -446,7 +462,7 @@ impl<'a> LandingAttempt<'a> {
 
     async fn leave_apart(&self, workspace: &Workspace) -> Result<String, Fault> {
         let other = workspace.branch().replace('/', "-");
-        let branch = self.succeed(SET_BRANCH, &[workspace.branch(), &other]).await?;
+        let branch = self.succeed(SET_BRANCH, &[workspace.branch(), &other, LEFT_APART]).await?;
         Ok(branch.trim().to_owned())
     }
 

@@ -34,6 +34,7 @@ mod leftovers;
 mod loaded_modules;
 mod merge_queue;
 mod merge_turn;
+mod merged_branches;
 mod merging;
 mod named_paths;
 mod object_files;

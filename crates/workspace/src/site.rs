@@ -368,6 +368,7 @@ impl WorkspaceSite {
         let _ = self.hub.settle(&self.workspace).await;
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {
             events.extend(self.land_own_edits(settled).await?);
+            self.hub.remove_merged_branches(&self.from).await?;
             return Ok(events);
         };
         if self.is_landing_own_edits(&commit).await? {

@@ -150,7 +150,6 @@ async fn commits_that_had_landed_and_were_removed_are_known() {
     assert!(!unlanded.had_landed);
     fixture.hub.land_unlanded(&unlanded, LandingConsent::default(), &Settled::default()).await.unwrap();
     fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
-    fixture.git(&["branch", "-q", "-D", "autonoe/1"]);
     assert!(fixture.hub.unlanded().await.unwrap().unwrap().had_landed);
     assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "", "not taken up again");
 }

@@ -93,3 +93,27 @@ async fn an_edit_of_an_agent_is_not_the_runs_own() {
         assert_eq!(fixture.git(&["log", "--format=%s", "main"]).lines().count(), 2);
     }
 }
+
+#[tokio::test]
+async fn commits_that_wait_are_on_one_branch_however_many_runs_find_them() {
+    let fixture = project().await;
+    let branches = || fixture.git(&["branch", "--format=%(refname:short)"]);
+    let mut site = start(&fixture, 1, Start::New).await;
+    let commit = fixture.work(&site.workspace, &[("new.txt", "x\n")]);
+    site.run_ended(&settled()).await.unwrap();
+    for run in [2, 3] {
+        let events = start(&fixture, run, Start::New).await.run_ended(&settled()).await.unwrap();
+        assert!(
+            matches!(&events[..], [SiteEvent::Apart { branch, .. }] if branch == "autonoe/1"),
+            "{events:?}"
+        );
+        assert_eq!(branches(), "autonoe/1\nmain");
+    }
+    // What the user has made of a branch stays; nothing else waits any more.
+    fixture.git(&["merge", "-q", "autonoe/1"]);
+    fixture.git(&["branch", "-q", "autonoe/mine"]);
+    start(&fixture, 4, Start::New).await.run_ended(&settled()).await.unwrap();
+    assert_eq!(branches(), "autonoe/mine\nmain");
+    fixture.git(&["branch", "-q", "-D", "autonoe/mine"]);
+    assert_all_landed(&fixture, &commit);
+}
