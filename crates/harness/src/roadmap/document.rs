@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::dependencies;
 use super::key_problem::KeyProblem;
-use super::lines::{BoxedItem, Line, LineKind, lines};
+use super::lines::{BoxedItem, Line, LineKind, lines, looks_boxed};
 use super::problem::{RoadmapError, RoadmapProblem};
 use super::task_draft::TaskDraft;
 use super::values;
@@ -138,9 +138,13 @@ impl<'a> Reader<'a> {
             Section::SuccessCriteria => return self.add_criterion(line),
             Section::Objective | Section::Constraints | Section::Growth | Section::Other => {}
         }
-        if let LineKind::Boxed(item) = line.kind
-            && item.id_and_description().is_some()
-        {
+        let is_task = match line.kind {
+            LineKind::Boxed(item) => item.id_and_description().is_some(),
+            LineKind::Text { text, .. } => looks_boxed(text) && text.contains("**"),
+            LineKind::Item { .. } | LineKind::Heading { .. } | LineKind::Fenced { .. } => false,
+            LineKind::Blank | LineKind::Hidden => false,
+        };
+        if is_task {
             return self.problems.push(RoadmapProblem::TaskOutside.at(line.number));
         }
         match self.section {
@@ -223,6 +227,12 @@ impl<'a> Reader<'a> {
                 draft.add_item(line.number, indent, text, problems);
             }
             (LineKind::Item { text, .. }, None) if text.starts_with('[') => {
+                problems.push(RoadmapProblem::IndentedTask.at(line.number));
+            }
+            (LineKind::Text { indent: 0, text }, _) if looks_boxed(text) => {
+                problems.push(RoadmapProblem::NotATask.at(line.number));
+            }
+            (LineKind::Text { text, .. }, None) if looks_boxed(text) => {
                 problems.push(RoadmapProblem::IndentedTask.at(line.number));
             }
             (LineKind::Text { indent, text }, Some(draft)) => {

@@ -65,6 +65,28 @@ impl<'a> BoxedItem<'a> {
     }
 }
 
+/// What people write between the brackets of a box.
+const MARKS: [char; 7] = [' ', '\u{a0}', 'x', 'X', '-', '\u{2713}', '\u{2714}'];
+
+/// Whether a line that is no list item looks like one with a check box: `-[ ] …`, `1. [ ] …`, or a space that is none.
+pub fn looks_boxed(text: &str) -> bool {
+    let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let after_marker = match digits.len() < text.len() {
+        true => digits.strip_prefix(['.', ')']),
+        false => Some(text.strip_prefix(['-', '*', '+', '\u{2022}', '\u{2013}']).unwrap_or(text)),
+    };
+    let inside = after_marker.and_then(|rest| rest.trim_start().strip_prefix('['));
+    let Some((inside, after)) = inside.and_then(|inside| inside.split_once(']')) else {
+        return false;
+    };
+    // A link is not a box, and a line without a marker only if an id follows.
+    let is_item = after_marker.is_some_and(|rest| rest.len() < text.len());
+    inside.chars().count() <= 1
+        && inside.chars().all(|mark| MARKS.contains(&mark))
+        && !after.starts_with('(')
+        && (is_item || after.trim_start().starts_with("**"))
+}
+
 enum Context<'a> {
     Text,
     Comment { opened: usize },

@@ -254,9 +254,35 @@ fn tasks_that_would_be_lost_are_errors() {
             "line 3: write each check of a task as an item",
         ),
         ("## Tasks\n- [ ] **a**: A\n## Tasks\n", "line 3: a second section 'Tasks'"),
+        ("## Notes\n1. [ ] **a**: A\n", "line 2: a task outside of `## Tasks` is never run"),
+        ("## Tasks\n  1. [ ] **a**: A\n- [ ] **b**: B\n", "line 2: a task must start at the beginning"),
     ] {
         let found = errors(text);
         assert!(found.iter().any(|line| line.starts_with(error)), "{text}: {found:?}");
+    }
+    // As tasks are often written, but not here: before the first task, after it, and after a goal.
+    for line in [
+        "-[ ] **a**: A",
+        "1. [ ] **a**: A",
+        "2) [x] a",
+        "-\u{a0}[ ] **a**: A",
+        "[ ] **a**: A",
+        "\u{2022} [ ] a",
+    ] {
+        let task = "- [ ] **b**: B\n";
+        let goal = format!("{task}\n  Goal: Much.\n");
+        for (text, number) in [
+            (format!("## Tasks\n{line}\n{task}"), 2),
+            (format!("## Tasks\n{task}{line}\n"), 3),
+            (format!("## Tasks\n{goal}{line}\n"), 5),
+        ] {
+            let expected = format!("line {number}: expected a task: `- [ ] **id**: what to do`");
+            assert_eq!(errors(&text), [expected], "{text}");
+        }
+    }
+    for (line, done) in [("* [ ] **a**: A", false), ("+ [X] **a**: A", true), ("-\t[ ] **a**: A", false)] {
+        let tasks = parse(&format!("## Tasks\nSee [x](y), and 1. [the page](z).\n{line}\n")).tasks;
+        assert_eq!((tasks.len(), tasks[0].done), (1, done), "{line}");
     }
     let linked = parse("## Success Criteria\n- [x](y) works\n## Tasks\n- [ ] **a**: See [the page](x)\n");
     assert_eq!(linked.tasks[0].description, "See [the page](x)");
