@@ -29,23 +29,24 @@ pub fn places_of<'a>(ids: &[&'a str], depends: impl Iterator<Item = Vec<&'a str>
 /// Problems for which a similar name is looked for: each takes a look at all tasks.
 const SUGGESTIONS: usize = 10;
 
-pub(super) fn problems(tasks: &[Task]) -> Vec<(usize, RoadmapProblem)> {
+/// `lines` has the line of `depends` for each task.
+pub(super) fn problems(tasks: &[Task], lines: &[usize]) -> Vec<(usize, RoadmapProblem)> {
     let known: HashMap<&str, usize> = tasks.iter().map(|task| (task.id.as_str(), task.line)).collect();
     let mut found = Vec::new();
-    for task in tasks {
+    for (task, line) in tasks.iter().zip(lines) {
         for id in &task.depends {
             if *id == task.id {
-                found.push(RoadmapProblem::DependsOnItself.at(task.line));
+                found.push(RoadmapProblem::DependsOnItself.at(*line));
             } else if !known.contains_key(id.as_str()) {
                 let candidates = if found.len() < SUGGESTIONS { tasks } else { &[] };
-                found.push(unknown(id, candidates).at(task.line));
+                found.push(unknown(id, candidates).at(*line));
             }
         }
     }
     for cycle in cycles(&places(tasks)) {
         let first = cycle[0];
         let ids = cycle.iter().chain([&first]).map(|place| tasks[*place].id.to_string()).collect();
-        found.push(RoadmapProblem::Cycle(ids).at(tasks[first].line));
+        found.push(RoadmapProblem::Cycle(ids).at(lines[first]));
     }
     found
 }

@@ -257,6 +257,7 @@ impl<'a> Reader<'a> {
             self.drafts.truncate(MAX_TASKS);
         }
         let mut first: HashMap<String, usize> = HashMap::new();
+        let depends_lines: Vec<usize> = self.drafts.iter().map(TaskDraft::depends_line).collect();
         for draft in self.drafts {
             let task = draft.finish(&self.roadmap.defaults, backends, &mut self.problems);
             match first.get(task.id.as_str()) {
@@ -274,7 +275,7 @@ impl<'a> Reader<'a> {
         if self.roadmap.tasks.is_empty() && !self.problems.iter().any(hides_tasks) {
             self.problems.push(RoadmapProblem::NoTask.at(self.tasks_line));
         }
-        self.problems.extend(dependencies::problems(&self.roadmap.tasks));
+        self.problems.extend(dependencies::problems(&self.roadmap.tasks, &depends_lines));
         if self.problems.is_empty() {
             return Ok(self.roadmap);
         }

@@ -118,6 +118,11 @@ impl<'a> TaskDraft<'a> {
         }
     }
 
+    /// The line of `depends`, or else of the task.
+    pub(super) fn depends_line(&self) -> usize {
+        self.fields.iter().find(|field| field.key == Key::Depends).map_or(self.line, |field| field.line)
+    }
+
     pub(super) fn finish(self, defaults: &TaskDefaults, backends: &[&str], problems: &mut Problems) -> Task {
         if self.description.is_empty() {
             problems.push(RoadmapProblem::NoDescription(values::quoted(self.id)).at(self.line));

@@ -186,10 +186,10 @@ stray text
 ";
     let expected = [
         "line 2: unknown key 'max retires per task'; did you mean 'max retries per task'?",
-        "line 4: the task depends on itself",
-        "line 4: unknown task 'bb' in `depends`; did you mean 'b'?",
         "line 5: unknown key 'timout'; did you mean 'timeout'?",
         "line 6: unknown backend 'gemni'; the backends are claude, codex, gemini; did you mean 'gemini'?",
+        "line 7: the task depends on itself",
+        "line 7: unknown task 'bb' in `depends`; did you mean 'b'?",
         "line 8: '0' is not a valid stuck_after; expected a number of at least 1",
         "line 9: 'many' is not a valid max_iterations; expected a number of at least 1, or `unlimited`",
         "line 10: '../x' leads out of the project; write a path below it",
@@ -215,7 +215,7 @@ fn no_problem_hides_another_one() {
     assert_eq!(
         errors(twice),
         [
-            "line 2: these tasks wait for each other: a → b → a",
+            "line 3: these tasks wait for each other: a → b → a",
             "line 6: two tasks are called 'a'; the other one is in line 2"
         ]
     );
@@ -234,7 +234,7 @@ fn a_long_circle_is_cut() {
     let task = |number: usize| format!("- [ ] **t{number}**: T\n  - depends: t{}\n", (number + 1) % 10_000);
     let text = format!("## Tasks\n{}", (0..10_000).map(task).collect::<String>());
     let found = errors(&text);
-    assert!(found[0].starts_with("line 2: these tasks wait for each other: t0 → t1 → "), "{}", found[0]);
+    assert!(found[0].starts_with("line 3: these tasks wait for each other: t0 → t1 → "), "{}", found[0]);
     assert!(found[0].ends_with("→ t19 → … 9981 more"), "{}", found[0]);
 }
 
@@ -317,7 +317,7 @@ fn keys_of_other_harnesses_stay_where_they_say_what_is_done_anyway() {
 #[test]
 fn cycles_are_shown_as_a_path() {
     let text = "## Tasks\n- [ ] **a**: A\n  - depends: b\n- [ ] **b**: B\n  - depends: c\n- [ ] **c**: C\n  - depends: a\n- [ ] **d**: D\n  - depends: a\n";
-    assert_eq!(errors(text), ["line 2: these tasks wait for each other: a → b → c → a"]);
+    assert_eq!(errors(text), ["line 3: these tasks wait for each other: a → b → c → a"]);
 }
 
 #[test]
