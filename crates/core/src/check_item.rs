@@ -9,7 +9,7 @@ pub enum CheckItemError {
     UnquotedCommand,
     #[error("expected a text in backquotes after `prints`")]
     UnquotedText,
-    #[error("expected an exit code after `exits`")]
+    #[error("expected an exit code from 0 to 255 after `exits`")]
     ExitCode,
     #[error("unknown word '{0}' in a check; expected prints, exits, within or for")]
     Word(String),
@@ -41,7 +41,8 @@ pub fn parse(item: &str, origin: CheckOrigin) -> Result<Check, CheckItemError> {
         let (value, after) = after.split_once(' ').unwrap_or((after, ""));
         let value = value.trim_end_matches(['.', ',', ';']).trim_matches('`');
         match word {
-            "exits" => check.exit = value.parse().map_err(|_| CheckItemError::ExitCode)?,
+            // What a program can exit with.
+            "exits" => check.exit = value.parse::<u8>().map_err(|_| CheckItemError::ExitCode)?.into(),
             "within" => check.time_limit = duration::parse(value)?,
             _ => check.deliverable = Some(value.to_owned()),
         }
@@ -81,6 +82,8 @@ mod tests {
             ("make test", "a command in backquotes"),
             ("`make` prints 5", "a text in backquotes"),
             ("`make` exits badly", "an exit code"),
+            ("`make` exits 256", "an exit code from 0 to 255"),
+            ("`make` exits -1", "an exit code"),
             ("`make` shows `5`", "unknown word 'shows'"),
             ("`make` within soon", "'soon' is not a duration"),
         ] {

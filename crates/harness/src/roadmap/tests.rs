@@ -254,6 +254,10 @@ fn tasks_that_would_be_lost_are_errors() {
             "line 3: write each check of a task as an item",
         ),
         ("## Tasks\n- [ ] **a**: A\n## Tasks\n", "line 3: a second section 'Tasks'"),
+        (
+            "## Tasks\n- [ ] **a**: A\n  - check: `true` exits 999\n",
+            "line 3: expected an exit code from 0 to",
+        ),
         ("## Notes\n1. [ ] **a**: A\n", "line 2: a task outside of `## Tasks` is never run"),
         ("## Tasks\n  1. [ ] **a**: A\n- [ ] **b**: B\n", "line 2: a task must start at the beginning"),
     ] {
