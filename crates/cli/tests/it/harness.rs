@@ -313,9 +313,12 @@ fn commands_without_a_model_say_what_would_happen() {
         ("fleet.lock", "it ends with `.lock`"),
         ("shared", "Autonoe uses this name for files of its own"),
         ("a..b", "it contains `..`"),
+        ("../x", "it contains '/'; use letters, digits, `-`, `_` and `.`"),
     ] {
-        let refused = said(&["harness", "run", "--id", id], 2);
-        assert!(refused.contains(&format!("'{id}' is not the id of a harness: {why}.")), "{refused}");
+        for dry in [&[][..], &["--dry-run"]] {
+            let refused = said(&[&["harness", "run", "--id", id], dry].concat(), 2);
+            assert!(refused.contains(&format!("'{id}' is not the id of a harness: {why}.")), "{refused}");
+        }
     }
     assert!(!project.root().join(".harness").exists());
     let large = "## Tasks\n".to_owned() + &"- [ ] **a**: One\n".repeat(320_000);

@@ -73,15 +73,15 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
         return Ok(exit::DONE);
     }
     let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
-    if args.dry_run {
-        present::print(&dry_run::as_text(&roadmap, args.growth));
-        return Ok(exit::DONE);
-    }
     let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
     if let Err(why) = check_harness_id(&id) {
         let message = HarnessFileError::Id { id, why }.to_string();
         return Err(Fault::permanent(FaultLayer::Config, "harness_id", message)
             .hint("Choose another name with --id."));
+    }
+    if args.dry_run {
+        present::print(&dry_run::as_text(&roadmap, args.growth));
+        return Ok(exit::DONE);
     }
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
     let file = Arc::new(file);
