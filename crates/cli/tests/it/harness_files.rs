@@ -261,6 +261,26 @@ fn further_tasks_are_found_only_if_the_user_asks_for_them() {
 }
 
 #[test]
+fn boxes_of_further_tasks_are_committed_too() {
+    let project = project("## Tasks\n- [ ] **one**: First\n  - check: `test -f one.txt`\n").in_workspace();
+    let proposes = r#"
+        [[conversation]]
+        when = "propose further tasks"
+          [[conversation.turn]]
+          text = '{"tasks":[{"description":"Second","goal":"Do it.","success":"it reads well"}]}'
+    "#;
+    let script =
+        [builds("one", &[]), proposes.to_owned(), builds("growth-1", &[]), REVIEW.replace("ID", "growth-1")];
+    let model = model(&script.concat());
+    let run = project.run(&model, &["harness", "run", "--growth", "1"]);
+    run.assert_ended("all_passed", 0);
+    assert!(project.read("ROADMAP.md").contains("- [x] **growth-1**"));
+    assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "Mark the task growth-1 as completed");
+    assert_script_followed(&model);
+}
+
+#[test]
 fn a_killed_session_counts_toward_its_attempt() {
     let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 1\n  - max_retries: 1\n  - check: `test -f never`\n";
     let project = project(roadmap);

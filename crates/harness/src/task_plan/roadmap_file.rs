@@ -148,13 +148,12 @@ impl OwnEdits for RoadmapFile {
 
     fn describe(&self, committed: &str, now: &str) -> Option<String> {
         let known = self.known();
-        let without_new = |text: &str| {
-            let new = known.own_tasks.iter();
-            new.fold(text.to_owned(), |text, tasks| text.replacen(tasks, "", 1))
-        };
-        let (before, after) = (without_new(committed), without_new(now));
         let ((before, were_done), (after, are_done)) =
-            (uncheck(&before, &known.own_boxes), uncheck(&after, &known.own_boxes));
+            (uncheck(committed, &known.own_boxes), uncheck(now, &known.own_boxes));
+        // Their boxes were not checked when they were inserted.
+        let without_new =
+            |text: String| known.own_tasks.iter().fold(text, |text, tasks| text.replacen(tasks, "", 1));
+        let (before, after) = (without_new(before), without_new(after));
         let done: Vec<&str> = are_done.difference(&were_done).copied().collect();
         (before == after).then(|| commit_message(&self.name, &done))
     }
@@ -235,6 +234,13 @@ mod tests {
         file.set_boxes([("b", true)].into_iter()).expect("written");
         let all = file.describe(ROADMAP, &now());
         assert_eq!(all.as_deref(), Some("Mark the tasks a, b as completed"));
+        let grown = now();
+        file.set_boxes([("growth-1", true)].into_iter()).expect("written");
+        let growth = "Mark the task growth-1 as completed";
+        assert_eq!(file.describe(&grown, &now()).as_deref(), Some(growth));
+        let all = file.describe(ROADMAP, &now());
+        assert_eq!(all.as_deref(), Some("Mark the tasks a, b, growth-1 as completed"));
+        file.set_boxes([("growth-1", false)].into_iter()).expect("written");
         assert_eq!(file.describe(&committed, &now().replace("More", "Less")), None);
         // Another process of the same run.
         let (file, _) = RoadmapFile::open(project.path(), Path::new("ROADMAP.md"), &[]).expect("a roadmap");
