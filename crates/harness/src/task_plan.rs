@@ -39,6 +39,9 @@ use crate::schedule::{Next, Schedule, TaskStatus};
 /// Review sessions of an attempt that may end without a verdict.
 const MAX_WITHOUT_VERDICT: u32 = 3;
 
+/// What to do about a task that is completed.
+const DO_IT_AGAIN: &str = "To have a task done again, add it under another id.";
+
 /// What a [`TaskPlan`] works with.
 pub struct TaskPlanSetup {
     pub file: Arc<RoadmapFile>,
@@ -88,6 +91,7 @@ impl TaskPlan {
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
         let before = plan.with_begun_tasks();
         let edit = compare(&before, &plan.roadmap, &plan.begun());
+        plan.check_again(&plan.roadmap.clone()).await?;
         plan.take_over(edit).await?;
         plan.plan_tasks(&[]).await?;
         Ok(plan)
@@ -172,10 +176,36 @@ impl TaskPlan {
                     TaskEdit::Added(_) => None,
                 };
                 let dropped: Vec<TaskId> = edit.taken.iter().filter_map(is_dropped).collect();
+                self.check_again(&new).await?;
                 self.take_over(edit).await?;
                 self.plan_tasks(&dropped).await
             }
         }
+    }
+
+    /// Boxes that the run had checked and the user has unchecked, perhaps by an editor that had the file open. A task that is completed is
+    /// not run again, so they are checked once more, with the next ones.
+    async fn check_again(&mut self, roadmap: &Roadmap) -> Result<(), Fault> {
+        let is_unchecked = |begun: &BegunTask| {
+            begun.has_box
+                && begun.record.status == TaskStatus::Completed
+                && roadmap.task(begun.task.id.as_str()).is_some_and(|task| !task.done)
+        };
+        let mut ids = Vec::new();
+        for begun in self.state.begun.values_mut().filter(|begun| is_unchecked(begun)) {
+            begun.has_box = false;
+            ids.push(begun.task.id.to_string());
+        }
+        let what = match &ids[..] {
+            [] => return Ok(()),
+            [id] => format!("The box of {id} was unchecked, but the task stays completed, so it is"),
+            _ => format!(
+                "The boxes of {} were unchecked, but the tasks stay completed, so they are",
+                ids.join(", ")
+            ),
+        };
+        self.save().await?;
+        self.warn(format!("{what} checked again. {DO_IT_AGAIN}")).await
     }
 
     async fn take_over(&mut self, edit: RoadmapEdit) -> Result<(), Fault> {

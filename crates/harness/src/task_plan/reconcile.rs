@@ -3,9 +3,9 @@
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
 
-use super::TaskPlan;
 use super::state::BegunTask;
 use super::store::Standing;
+use super::{DO_IT_AGAIN, TaskPlan};
 use crate::alerts::Severity;
 use crate::harness_record::{TASK_BLOCKED, TASK_COMPLETED};
 use crate::roadmap::{Task, TaskId};
@@ -57,12 +57,13 @@ impl TaskPlan {
                 // It was failed by a limit, and an agent claimed it after all.
                 (Standing::Completed, _) => {
                     let how = item.assurance_words().unwrap_or_else(|| "claimed".to_owned());
-                    self.settle(
-                        &task,
-                        TaskStatus::Completed,
-                        &format!("The task {id} is completed ({how})."),
-                    )
-                    .await?;
+                    let message = match is_known {
+                        true => format!("The task {id} is completed ({how})."),
+                        false => format!(
+                            "The task {id} was completed by an earlier run ({how}), so its box is checked. {DO_IT_AGAIN}"
+                        ),
+                    };
+                    self.settle(&task, TaskStatus::Completed, &message).await?;
                 }
                 (Standing::Blocked(_), TaskStatus::Blocked) => {}
                 (Standing::Blocked(reason), _) => {

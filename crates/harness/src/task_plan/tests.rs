@@ -389,6 +389,47 @@ async fn edits_are_taken_over_for_tasks_that_have_not_begun() {
     assert_eq!(warned, 1);
 }
 
+/// An editor that had the file open may have written it.
+#[tokio::test]
+async fn a_box_that_the_user_unchecks_is_checked_again_and_that_is_said_once() {
+    let open = "## Tasks\n- [ ] **a**: One\n- [ ] **b**: Two\n- [ ] **c**: Three\n";
+    let mut fixture = Fixture::new(open);
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan, PASSED).await;
+    let said = |fixture: &Fixture| {
+        let said = fixture.world.said().into_iter().filter(|said| said.contains("unchecked"));
+        said.collect::<Vec<_>>()
+    };
+    fixture.write(open);
+    fixture.play(&mut plan, PASSED).await;
+    let one = "The box of a was unchecked, but the task stays completed, so it is checked again. \
+               To have a task done again, add it under another id.";
+    assert_eq!(said(&fixture), [one]);
+    assert_eq!(fixture.roadmap(), "## Tasks\n- [x] **a**: One\n- [x] **b**: Two\n- [ ] **c**: Three\n");
+    // While no process runs, too.
+    drop(plan);
+    fixture.write(open);
+    let mut plan = fixture.plan().await;
+    let (id, _) = fixture.play(&mut plan, PASSED).await;
+    assert_eq!(id, "c", "what is completed is not run again");
+    assert!(said(&fixture)[1].starts_with("The boxes of a, b were unchecked, but the tasks stay completed"));
+    assert_eq!((said(&fixture).len(), fixture.roadmap()), (2, open.replace("[ ]", "[x]")));
+}
+
+/// Another run knows of it by its deliverable only.
+#[tokio::test]
+async fn a_task_that_an_earlier_run_has_completed_is_named() {
+    let fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n");
+    fixture.plan().await;
+    fixture.world.set("a", PASSED);
+    let mut plan = fixture.plan().await;
+    let next = plan.next(&RunState::default()).await.expect("next");
+    assert!(matches!(next, NextAction::Done(RunOutcome::AllPassed)), "{next:?}");
+    let said = fixture.world.said();
+    assert!(said[0].starts_with("The task a was completed by an earlier run ("), "{said:?}");
+    assert!(said[0].ends_with("To have a task done again, add it under another id."), "{said:?}");
+}
+
 /// The box that the run checks after the session is written into the edited file.
 #[tokio::test]
 async fn an_edit_during_the_last_session_is_taken_over_before_the_run_ends() {
