@@ -14,6 +14,7 @@ use rustix::fs::{
     AtFlags, Dir, Mode, OFlags, fchmod, fstat, fsync, mkdirat, openat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::error::ReadError;
 use crate::open::{opened_regular, regular};
@@ -30,6 +31,9 @@ const MAX_DEPTH: usize = 256;
 
 /// The names of new files start with this until they are complete. A killed process leaves such files behind.
 pub const TEMPORARY: &str = ".tmp-";
+
+/// Names that are looked at for such files.
+const MAX_LEFTOVERS: usize = 100_000;
 
 /// Distinguishes new files of this process.
 static NEW_FILES: AtomicU64 = AtomicU64::new(0);
@@ -218,6 +222,16 @@ impl UntrustedDir {
         Ok(found)
     }
 
+    /// Removes the new files that processes have left which were killed before they were complete. What cannot be removed stays.
+    pub fn remove_leftovers(&self) {
+        for name in self.names(MAX_LEFTOVERS).unwrap_or_default() {
+            if is_leftover(&name) {
+                // Ignored: leftovers do no harm.
+                let _ = self.remove(&name);
+            }
+        }
+    }
+
     /// Whether there is something of that name, even a link to nothing.
     pub fn has(&self, name: &OsStr) -> bool {
         statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -263,6 +277,15 @@ pub fn temporary_name() -> OsString {
     format!("{TEMPORARY}{}-{number}", std::process::id()).into()
 }
 
+/// Whether a file is a new one of a process that does not run any more.
+fn is_leftover(name: &OsStr) -> bool {
+    let numbers = name.to_str().and_then(|name| name.strip_prefix(TEMPORARY)?.split_once('-'));
+    let Some((pid, number)) = numbers else { return false };
+    let pid = pid.parse().ok().and_then(Pid::from_raw);
+    let has_ended = pid.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+    has_ended && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The plain names of a relative path.
 fn names(path: &Path) -> io::Result<Vec<&OsStr>> {
     let plain = |component| match component {
@@ -281,7 +304,7 @@ fn as_os_str(name: &[u8]) -> &OsStr {
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
+    use std::ffi::{OsStr, OsString};
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
@@ -293,6 +316,23 @@ mod tests {
         _directory: tempfile::TempDir,
         home: PathBuf,
         user: PathBuf,
+    }
+
+    #[test]
+    fn new_files_of_processes_that_were_killed_are_removed() {
+        let directory = tempfile::tempdir().expect("directory");
+        let mut ended = std::process::Command::new("true").spawn().expect("started");
+        ended.wait().expect("ended");
+        let (ended, running) = (ended.id(), std::process::id());
+        let kept = [format!(".tmp-{running}-0"), format!(".tmp-{ended}-mine"), ".tmp-x-1".to_owned()];
+        for name in kept.iter().chain([&format!(".tmp-{ended}-0"), &format!(".tmp-{ended}-12")]) {
+            fs::write(directory.path().join(name), "").expect("written");
+        }
+        let opened = UntrustedDir::open(directory.path()).expect("opened");
+        opened.remove_leftovers();
+        let mut kept = kept.map(OsString::from).to_vec();
+        kept.sort();
+        assert_eq!(opened.names(10).expect("names"), kept);
     }
 
     fn homes() -> Homes {

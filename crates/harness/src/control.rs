@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use crate::id::{IdProblem, check_harness_id};
 use crate::roadmap::values::quoted;
 
+use inbox::INBOX;
 pub use inbox::{InboxCommand, Instruction, MAX_INSTRUCTION, Priority};
 pub use log::LogLevel;
 pub use status_file::{LoopStatus, StatusFile};
@@ -89,6 +90,7 @@ impl HarnessDirectory {
         let path = path_of(project, id)?;
         let root = UntrustedDir::open(project).map_err(|error| not_used(project, &error))?;
         let created = root.create_missing(Path::new(HARNESS), Visibility::OwnerOnly).and_then(|all| {
+            all.remove_leftovers();
             // So that no repository takes these files for its own.
             all.write_missing(OsStr::new(".gitignore"), b"*\n")?;
             all.create_missing(Path::new(id), Visibility::OwnerOnly)
@@ -122,8 +124,12 @@ impl HarnessDirectory {
         self.path.join("state.db")
     }
 
-    /// Forgets a `stop` that was meant for an earlier start. Returns sentences for people.
+    /// Forgets a `stop` that was meant for an earlier start, and removes what killed processes have left. Returns sentences for people.
     pub fn begin(&self) -> Result<Vec<String>, HarnessFileError> {
+        self.directory.remove_leftovers();
+        if let Ok(inbox) = self.directory.existing(Path::new(INBOX)) {
+            inbox.remove_leftovers();
+        }
         let mut said = Vec::new();
         if self.directory.has(OsStr::new(STOP)) {
             self.remove(STOP)?;

@@ -85,6 +85,7 @@ impl TaskPlan {
             Some(saved) => serde_json::from_value(saved).map_err(|error| state_fault(&error))?,
             None => SavedTasks::default(),
         };
+        setup.file.remove_leftovers();
         let written = state.begun.iter().filter(|(_, begun): &(_, &BegunTask)| begun.has_box);
         setup.file.has_written(written.map(|(id, _)| id.to_string()), state.growth.added.clone());
         let mut plan =

@@ -15,7 +15,7 @@ pub const MAX_INSTRUCTION: u64 = 64 * 1024;
 /// Files of an inbox that are looked at together.
 const MAX_FILES: usize = 1000;
 
-const INBOX: &str = "inbox";
+pub(super) const INBOX: &str = "inbox";
 const PROCESSED: &str = "processed";
 const REFUSED: &str = "refused";
 

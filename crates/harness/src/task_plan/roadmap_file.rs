@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::own_edits::OwnEdits;
-use autonoe_files::{ReadError, WriteFailure, read_bytes_beneath, replace_beneath, to_text};
+use autonoe_files::{ReadError, UntrustedDir, WriteFailure, read_bytes_beneath, replace_beneath, to_text};
 
 use crate::roadmap::{
     AcceptedProposals, MAX_ROADMAP, Roadmap, RoadmapError, add_accepted, set_done, uncheck,
@@ -110,6 +110,15 @@ impl RoadmapFile {
     fn with_tasks(&self, text: &str, accepted: &AcceptedProposals) -> Result<String, Fault> {
         let backends: Vec<&str> = self.backends.iter().map(String::as_str).collect();
         add_accepted(text, accepted, &backends).map_err(|error| self.failed(&error.to_string()))
+    }
+
+    /// Removes what processes have left which were killed while they wrote the file.
+    pub(super) fn remove_leftovers(&self) {
+        let directory = UntrustedDir::open(&self.project);
+        let parent = self.name.parent().unwrap_or(Path::new(""));
+        if let Ok(directory) = directory.and_then(|directory| directory.existing(parent)) {
+            directory.remove_leftovers();
+        }
     }
 
     /// Boxes and tasks that this run has written, perhaps in an earlier process.
