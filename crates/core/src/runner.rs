@@ -224,7 +224,7 @@ impl<'a> Runner<'a> {
         at_work < self.workers
             && state.quota.is_none()
             && state.outage.is_none()
-            && !self.steering.is_paused()
+            && self.steering.pause().is_none()
             && limits.max_iterations.is_none_or(|limit| state.iterations + at_work < limit.get())
             && limits.max_cost.is_none_or(|limit| reserved < limit)
     }

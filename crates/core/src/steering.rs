@@ -1,6 +1,8 @@
 //! Steering: what the user asks of a run while it works: messages for the agent, a pause, an end after the current session.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -38,8 +40,30 @@ pub struct Steering {
 struct SteeringState {
     /// Messages that no session has read to its end. All that are at work get them.
     open: VecDeque<UserMessage>,
-    is_paused: bool,
+    pause: Option<Pause>,
     ends_after_session: bool,
+}
+
+/// Why no session begins at the moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Pause {
+    /// By `autonoe pause`, or by the run itself.
+    Requested,
+    /// As long as this file exists.
+    File(PathBuf),
+}
+
+impl fmt::Display for Pause {
+    /// With how to go on.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Requested => f.write_str("Paused. `autonoe resume` continues the run."),
+            Self::File(path) => {
+                let path = path.display();
+                write!(f, "Paused by {path}. `autonoe resume`, or removing that file, continues the run.")
+            }
+        }
+    }
 }
 
 /// What one session has got.
@@ -84,8 +108,9 @@ impl Steering {
         std::mem::take(&mut self.lock_session().advice)
     }
 
-    pub fn set_paused(&self, is_paused: bool) {
-        self.lock().is_paused = is_paused;
+    /// `None` continues the run.
+    pub fn set_pause(&self, pause: Option<Pause>) {
+        self.lock().pause = pause;
         self.changed.notify_waiters();
     }
 
@@ -94,8 +119,8 @@ impl Steering {
         self.changed.notify_waiters();
     }
 
-    pub fn is_paused(&self) -> bool {
-        self.lock().is_paused
+    pub fn pause(&self) -> Option<Pause> {
+        self.lock().pause.clone()
     }
 
     pub fn ends_after_session(&self) -> bool {
@@ -132,7 +157,7 @@ impl Steering {
             let changed = self.changed.notified();
             {
                 let state = self.lock();
-                if !state.is_paused || state.ends_after_session {
+                if state.pause.is_none() || state.ends_after_session {
                     return;
                 }
             }
@@ -170,7 +195,7 @@ impl Steering {
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use super::{Steering, UserMessage};
+    use super::{Pause, Steering, UserMessage};
 
     fn message(id: &str) -> UserMessage {
         UserMessage { id: id.to_owned(), text: format!("text of {id}") }
@@ -238,7 +263,7 @@ mod tests {
     #[tokio::test]
     async fn a_pause_ends_when_the_run_shall_end() {
         let steering = Steering::default();
-        steering.set_paused(true);
+        steering.set_pause(Some(Pause::Requested));
         steering.end_after_session();
         steering.resumed().await;
     }

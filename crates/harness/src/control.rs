@@ -137,7 +137,7 @@ impl HarnessDirectory {
         }
         if self.is_paused() {
             said.push(format!(
-                "{} exists, so the harness is paused; remove it to continue.",
+                "{} exists, so the harness is paused; `autonoe resume`, or removing it, continues the run.",
                 self.name(PAUSE)
             ));
         }
@@ -181,6 +181,10 @@ impl HarnessDirectory {
 
     pub fn resume(&self) -> Result<(), HarnessFileError> {
         self.remove(PAUSE)
+    }
+
+    pub fn pause_file(&self) -> PathBuf {
+        self.path.join(PAUSE)
     }
 
     pub fn request_stop(&self, stop: HarnessStop) -> Result<(), HarnessFileError> {

@@ -241,7 +241,9 @@ impl HarnessHandle {
     /// A harness that is over is never called paused or stopped because of a file that is left.
     fn judge(&self, has_ended: bool, file: Option<&StatusFile>) -> (HarnessStatus, Option<String>) {
         if !has_ended {
-            return match (self.harness.is_paused(), file) {
+            // It may have been paused by `autonoe pause` too, which leaves no file here.
+            let is_paused = file.is_some_and(|file| file.status == LoopStatus::Paused);
+            return match (self.harness.is_paused() || is_paused, file) {
                 (true, _) => (HarnessStatus::Paused, None),
                 (false, Some(_)) => (HarnessStatus::Running, None),
                 (false, None) => (HarnessStatus::Pending, None),

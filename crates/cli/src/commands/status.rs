@@ -27,6 +27,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::commands::notify::because;
+use crate::commands::steer::paused_harnesses;
 use crate::engine::{DeliverableCost, average, cost_by_deliverable, is_old_plan, why_blocked};
 use crate::environment::Environment;
 use crate::present::{self, CostEstimate, local_time, short, status_tag};
@@ -115,7 +116,8 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         }
     };
     let undelivered = undelivered(project, last_run.as_ref());
-    let is_paused = matches!(lock, LockStatus::By(_)) && ControlDirectory::of(project).is_paused();
+    let is_paused = matches!(lock, LockStatus::By(_))
+        && (ControlDirectory::of(project).is_paused() || paused_harnesses(project.root()).next().is_some());
     let is_old_plan = is_old_plan(project)?;
     let mut book = CheckRegistry::load(project)?;
     let checks = project_checks(project, &mut book)?;

@@ -106,11 +106,15 @@ pub fn cmd_resume(args: &ResumeArgs, environment: &Environment) -> Result<u8, Fa
 
 /// A harness may also be paused by a file, which a person or a critical alert has made. Returns whether there was one.
 fn remove_pause_files(project: &Path) -> bool {
+    paused_harnesses(project).filter(|harness| harness.resume().is_ok()).count() > 0
+}
+
+/// The harnesses of a project that a file pauses.
+pub fn paused_harnesses(project: &Path) -> impl Iterator<Item = HarnessDirectory> {
     let entries = fs::read_dir(project.join(".harness")).into_iter().flatten().flatten();
     let harnesses =
-        entries.filter_map(|entry| HarnessDirectory::open(project, entry.file_name().to_str()?).ok());
-    let paused = harnesses.filter(HarnessDirectory::is_paused);
-    paused.filter(|harness| harness.resume().is_ok()).count() > 0
+        entries.filter_map(move |entry| HarnessDirectory::open(project, entry.file_name().to_str()?).ok());
+    harnesses.filter(HarnessDirectory::is_paused)
 }
 
 pub fn cmd_stop(args: &StopArgs, environment: &Environment) -> Result<u8, Fault> {

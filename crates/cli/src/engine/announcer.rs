@@ -9,7 +9,7 @@ use autonoe_core::instruction::Phase;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::sink::{Sink, Sinks};
 use autonoe_core::span::SpanContext;
-use autonoe_core::steering::Steering;
+use autonoe_core::steering::{Pause, Steering};
 use autonoe_store::{ControlDirectory, Project, StopRequest};
 
 use super::estimate::estimate;
@@ -119,7 +119,7 @@ impl Announcer {
             steering.end_after_session();
             return false;
         }
-        steering.set_paused(true);
+        steering.set_pause(Some(Pause::Requested));
         true
     }
 

@@ -3,13 +3,13 @@
 
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::halt::Halt;
-use autonoe_core::steering::{Steering, UserMessage};
+use autonoe_core::steering::{Pause, Steering, UserMessage};
 use autonoe_harness::control::{HarnessStop, Instruction};
 use autonoe_harness::harness_record::HarnessRecord;
 use autonoe_store::{ControlDirectory, ControlRequests, Project, StopRequest};
@@ -41,8 +41,8 @@ pub fn steering(project: &Project, harness: Option<&Arc<HarnessRecord>>) -> Stee
     let (control, harness) = (ControlDirectory::of(project), harness.cloned());
     let steering = Steering::default();
     if let Some(harness) = &harness {
-        let paused = steering.clone();
-        harness.pause_with(move || paused.set_paused(true));
+        let (paused, file) = (steering.clone(), harness.harness().pause_file());
+        harness.pause_with(move || paused.set_pause(Some(Pause::File(file.clone()))));
     }
     steering.settling(move |message| {
         // Ignored: the next session gets the message once more.
@@ -68,7 +68,6 @@ fn requests_of(record: &Arc<HarnessRecord>) -> ControlRequests {
             return ControlRequests { messages: Vec::new(), is_paused, stop: None, ignored };
         }
     };
-    record.set_paused(requests.is_paused);
     if requests.wants_status {
         record.show_status();
     }
@@ -88,7 +87,7 @@ fn requests_of(record: &Arc<HarnessRecord>) -> ControlRequests {
 }
 
 impl ControlWatch {
-    /// `halt` is raised when the project is gone; `warn` shows a sentence to the user.
+    /// `halt` is raised when the project is gone; `warn` shows a sentence to the user. What is asked for already counts when it returns.
     pub fn start(
         project: &Project,
         harness: Option<Arc<HarnessRecord>>,
@@ -98,30 +97,69 @@ impl ControlWatch {
         warn: impl Fn(&str) + Send + 'static,
     ) -> Self {
         let (control, root) = (ControlDirectory::of(project), project.root().to_owned());
+        let identity = identity(&root);
+        let (warned, missing) = (HashSet::new(), 0);
+        let mut watched =
+            Watched { control, harness, steering, stop, halt, warn, root, identity, warned, missing };
+        watched.look();
         Self(tokio::spawn(async move {
-            let (mut warned, mut missing) = (HashSet::new(), 0);
-            let identity = identity(&root);
             loop {
-                missing = if identity == self::identity(&root) { 0 } else { missing + 1 };
-                if missing > MISSING_LOOKS {
-                    halt.raise(&project_gone(&root));
-                }
-                let mut is_paused = false;
-                for requests in std::iter::once(control.read()).chain(harness.iter().map(requests_of)) {
-                    requests.messages.into_iter().for_each(|message| steering.tell(message));
-                    is_paused |= requests.is_paused;
-                    match requests.stop {
-                        Some(StopRequest::AfterSession) => steering.end_after_session(),
-                        Some(StopRequest::Now) => stop.stop(RunStopCause::Requested),
-                        None => {}
-                    }
-                    let ignored = requests.ignored.into_iter();
-                    ignored.filter(|why| warned.insert(why.clone())).for_each(|why| warn(&why));
-                }
-                steering.set_paused(is_paused);
                 tokio::time::sleep(INTERVAL).await;
+                watched.look();
             }
         }))
+    }
+}
+
+/// What is looked at, and whom it concerns.
+struct Watched<W> {
+    control: ControlDirectory,
+    harness: Option<Arc<HarnessRecord>>,
+    steering: Steering,
+    stop: StopSignal,
+    halt: Halt,
+    warn: W,
+    root: PathBuf,
+    /// The project directory at the start.
+    identity: Option<(u64, u64)>,
+    /// Sentences that were shown.
+    warned: HashSet<String>,
+    /// Looks without the project, one after another.
+    missing: u32,
+}
+
+impl<W: Fn(&str)> Watched<W> {
+    fn look(&mut self) {
+        self.missing = if self.identity == identity(&self.root) { 0 } else { self.missing + 1 };
+        if self.missing > MISSING_LOOKS {
+            self.halt.raise(&project_gone(&self.root));
+        }
+        let of_run = self.control.read();
+        let of_harness =
+            self.harness.as_ref().map(|record| (requests_of(record), record.harness().pause_file()));
+        // Both must end before the run continues, and `autonoe resume` ends both.
+        let pause = match &of_harness {
+            _ if of_run.is_paused => Some(Pause::Requested),
+            Some((requests, file)) if requests.is_paused => Some(Pause::File(file.clone())),
+            Some(_) | None => None,
+        };
+        if let Some(record) = &self.harness {
+            record.set_paused(pause.is_some());
+        }
+        self.steering.set_pause(pause);
+        for requests in std::iter::once(of_run).chain(of_harness.map(|(requests, _)| requests)) {
+            requests.messages.into_iter().for_each(|message| self.steering.tell(message));
+            match requests.stop {
+                Some(StopRequest::AfterSession) => self.steering.end_after_session(),
+                Some(StopRequest::Now) => self.stop.stop(RunStopCause::Requested),
+                None => {}
+            }
+            for why in requests.ignored {
+                if self.warned.insert(why.clone()) {
+                    (self.warn)(&why);
+                }
+            }
+        }
     }
 }
 

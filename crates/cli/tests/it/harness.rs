@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::support::{
-    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builds, model,
+    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builds, model, until,
 };
 
 const ROADMAP: &str = "# Roadmap: Shop\r\n\r\n## Objective\r\nSell books.\r\n\r\n## Constraints\r\n- Use no framework\r\n\r\n## Tasks\r\n\
@@ -209,10 +209,42 @@ fn a_pause_by_file_ends_with_resume() {
     let mut command = project.command(&model, &["harness", "run"]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
     let child = child.expect("started");
-    let resume = || project.autonoe(None).arg("resume").output().expect("started");
-    super::support::until("the run continues", || {
-        String::from_utf8_lossy(&resume().stdout).contains("The run continues.")
-    });
+    let said = |command: &str| {
+        let output = project.autonoe(None).arg(command).output().expect("started");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let log = project.path(".harness/roadmap/harness.log");
+    until("it is paused", || fs::read_to_string(&log).is_ok_and(|log| log.contains("Paused by ")));
+    assert!(said("status").contains("`autonoe resume` continues it"));
+    assert!(said("resume").contains("The run continues."));
+    let run = RunOutput::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("all_passed", 0);
+    let notices: Vec<_> = run.of_type("notice").filter_map(|event| event["message"].as_str()).collect();
+    let file = project.path(".harness/roadmap/pause").display().to_string();
+    let expected = format!("Paused by {file}. `autonoe resume`, or removing that file, continues the run.");
+    assert!(notices.contains(&expected.as_str()), "{notices:?}");
+}
+
+/// `autonoe pause` leaves no file in the directory of the harness.
+#[test]
+fn others_see_that_a_harness_is_paused_by_command() {
+    let project = project(ROADMAP);
+    let waits = "touch ready; until [ -e go ]; do sleep 0.05; done; ";
+    let script = [super::support::builds_with("list", waits, ""), builds("cart", &[]), builds("pay", &[])];
+    let model = model(&script.concat());
+    let mut command = project.command(&model, &["harness", "run"]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+    let child = child.expect("started");
+    until("a session works", || project.path("ready").exists());
+    let autonoe = |command: &str| {
+        assert!(project.autonoe(None).arg(command).output().expect("started").status.success());
+    };
+    let status = |wanted: &str| project.read(".harness/roadmap/status.json").contains(wanted);
+    autonoe("pause");
+    until("it is paused", || status("\"PAUSED\""));
+    fs::write(project.path("go"), "").expect("written");
+    autonoe("resume");
+    until("it continues", || !status("\"PAUSED\""));
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("all_passed", 0);
 }
 

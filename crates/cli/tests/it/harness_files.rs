@@ -280,6 +280,34 @@ fn boxes_of_further_tasks_are_committed_too() {
     assert_script_followed(&model);
 }
 
+/// Also the words of a remedy cost money. The process before was killed when it was about to ask for them.
+#[test]
+fn a_paused_run_that_is_continued_asks_no_model() {
+    let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 8\n  - max_retries: 1\n  - check: `test -f never`\n";
+    let project = project(roadmap);
+    let model = model(&always(IDLE));
+    let mut killed = project.command(&model, &["harness", "run"]);
+    let killed = killed.env("AUTONOE_CRASH_AT", "session-started:6").output().expect("started");
+    assert_eq!(killed.status.signal(), Some(9), "{}", String::from_utf8_lossy(&killed.stderr));
+    let sessions = || -> Vec<String> {
+        let journal = Connection::open(project.journal()).expect("journal");
+        let mut query = journal.prepare("SELECT instruction FROM sessions").expect("a query");
+        query.query_map([], |row| row.get(0)).expect("rows").map(|row| row.expect("a row")).collect()
+    };
+    let before = sessions();
+    assert!(before.last().is_some_and(|last| last.starts_with("rewriting")), "{before:?}");
+    project.write(".harness/roadmap/pause", "");
+    let mut command = project.command(&model, &["harness", "run"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+    let status = ".harness/roadmap/status.json";
+    until("it is paused", || project.read(status).contains("\"PAUSED\""));
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(sessions(), before);
+    fs::remove_file(project.path(".harness/roadmap/pause")).expect("removed");
+    RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("tasks_blocked", 3);
+    assert!(sessions().len() > before.len());
+}
+
 #[test]
 fn a_killed_session_counts_toward_its_attempt() {
     let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 1\n  - max_retries: 1\n  - check: `test -f never`\n";

@@ -69,11 +69,11 @@ impl Runner<'_> {
 
     /// Waits until the user resumes the run. A time limit goes on meanwhile.
     pub(super) async fn wait_while_paused(&self, state: &RunState, start: Duration) {
-        if !self.steering.is_paused() || self.is_stopped() {
+        let Some(pause) = self.steering.pause().filter(|_| !self.is_stopped()) else {
             return;
-        }
+        };
         let notice = |message: &str| self.emit(None, &RunEvent::Notice { message: message.to_owned() });
-        notice("Paused. `autonoe resume` continues the run.");
+        notice(&pause.to_string());
         tokio::select! {
             biased;
             () = self.interrupt.cancelled() => {}

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::{Duration, Instant, SystemTime};
 
+use autonoe_harness::control::LoopStatus;
 use autonoe_harness::handle::{HarnessHandle, HarnessResult, HarnessStatus, KILL_TIMEOUT};
 use rustix::process::Signal;
 
@@ -151,7 +152,7 @@ impl RunningHarness {
         let Some(file) = self.handle.directory().read_status().ok().flatten() else {
             return HarnessProgress::default();
         };
-        let is_paused = self.handle.directory().is_paused();
+        let is_paused = self.handle.directory().is_paused() || file.status == LoopStatus::Paused;
         let part = if file.tasks_total == 0 {
             0.0
         } else {

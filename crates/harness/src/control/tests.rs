@@ -122,7 +122,10 @@ fn a_pause_lasts_until_its_file_is_removed() {
     let ignored = fs::read_to_string(project.path().join(".harness/.gitignore")).expect("text");
     assert_eq!(ignored, "*\n", "no repository takes these files for its own");
     harness.request_pause().expect("paused");
-    assert!(harness.begin().expect("begun")[0].contains("is paused; remove it to continue"));
+    assert!(
+        harness.begin().expect("begun")[0]
+            .contains("/pause exists, so the harness is paused; `autonoe resume`")
+    );
     assert!(harness.requests().expect("requests").is_paused);
     fs::remove_file(harness.path().join("pause")).expect("removed");
     assert!(!harness.requests().expect("requests").is_paused);

@@ -7,7 +7,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_fleet::{FleetLock, HarnessRow, Request};
-use autonoe_harness::control::StatusFile;
+use autonoe_harness::control::{LoopStatus, StatusFile};
 use autonoe_harness::handle::HarnessStatus;
 use autonoe_harness::process::process_identity;
 use autonoe_report::cost;
@@ -165,10 +165,12 @@ impl HarnessFacts {
         let directory = directory_of(row);
         let file = directory.as_ref().and_then(|directory| directory.read_status().ok().flatten());
         let alerts = directory.as_ref().and_then(|directory| directory.read_alerts().ok());
+        let is_paused = directory.is_some_and(|directory| directory.is_paused())
+            || file.as_ref().is_some_and(|file| file.status == LoopStatus::Paused);
         let runs = row.pid.is_some_and(|pid| !row.process.is_empty() && process_identity(pid) == row.process);
         let state = match (&row.result, runs) {
             (Some(_), _) => row.status,
-            (None, true) if directory.is_some_and(|directory| directory.is_paused()) => HarnessStatus::Paused,
+            (None, true) if is_paused => HarnessStatus::Paused,
             (None, true) => HarnessStatus::Running,
             // Ended while no supervisor was at work, or not started.
             (None, false) if row.attempts > 0 => HarnessStatus::Stopped,
