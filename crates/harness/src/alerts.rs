@@ -229,7 +229,7 @@ impl AlertManager {
             self.alerts.pop_front();
         }
         if alert.severity == Severity::Critical && self.on_critical == OnCritical::Pause {
-            self.harness.request_pause()?;
+            self.harness.pause_for_alert(alert.kind.name())?;
         }
         Ok(Some(alert))
     }

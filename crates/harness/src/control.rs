@@ -40,8 +40,11 @@ const STOP: &str = "stop";
 /// Content of `stop` for a harness that does not wait for its session.
 const ABORT: &str = "abort";
 
-/// Bytes of `stop` that are read.
+/// Bytes of `stop` and `pause` that are read.
 const MAX_STOP: u64 = 4 * 1024;
+
+/// How a `pause` begins that a critical alert has made.
+const PAUSED_BY_ALERT: &str = "Paused by the alert ";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HarnessFileError {
@@ -185,6 +188,26 @@ impl HarnessDirectory {
 
     pub fn pause_file(&self) -> PathBuf {
         self.path.join(PAUSE)
+    }
+
+    /// A pause of somebody else stays as it is.
+    pub(crate) fn pause_for_alert(&self, alert: &str) -> Result<(), HarnessFileError> {
+        if self.is_paused() {
+            return Ok(());
+        }
+        let content = format!(
+            "{PAUSED_BY_ALERT}{alert}. `autonoe resume`, or removing this file, continues the run.\n"
+        );
+        self.write(PAUSE, content.as_bytes())
+    }
+
+    /// The run has ended, so nobody has to look before it continues.
+    pub(crate) fn end_pause_of_alert(&self) -> Result<(), HarnessFileError> {
+        let content = self.directory.read(OsStr::new(PAUSE), MAX_STOP).ok().flatten().unwrap_or_default();
+        match content.starts_with(PAUSED_BY_ALERT.as_bytes()) {
+            true => self.remove(PAUSE),
+            false => Ok(()),
+        }
     }
 
     pub fn request_stop(&self, stop: HarnessStop) -> Result<(), HarnessFileError> {

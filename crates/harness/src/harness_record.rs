@@ -344,6 +344,9 @@ impl HarnessRecord {
             written.status.cost_usd = report.cost_usd.map(|cost| cost.0);
         }
         self.write_status(&mut written);
+        // It was for this run: the next one would wait at once.
+        let result = self.harness.end_pause_of_alert();
+        written.note(result);
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {

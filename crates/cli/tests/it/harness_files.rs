@@ -111,6 +111,7 @@ fn a_critical_alert_pauses_the_run_and_every_alert_is_delivered_once() {
     fs::remove_file(&pause).expect("removed");
     let run = RunOutput::from(child.wait_with_output().expect("ended"));
     run.assert_ended("tasks_blocked", 3);
+    assert!(!pause.exists(), "the next run would wait at once");
     assert_eq!(tasks(&run).len(), 6);
     let remedies: Vec<_> = run.of_type("remedy").map(|event| event["idle_sessions"].as_u64()).collect();
     assert_eq!(remedies.first(), Some(&Some(4)), "`stuck_after` of the task counts");
