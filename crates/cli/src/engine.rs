@@ -234,6 +234,9 @@ impl Screen {
         .await?;
         let opened = job.roadmap().map(|job| job.open_harness(&project, clock.now())).transpose()?;
         let (harness, found) = opened.unzip();
+        if let (Some(harness), Some(limit)) = (&harness, run.options.limits.max_duration) {
+            harness.limit_time(limit, begun.state.time_before);
+        }
         let steering = control::steering(&project, harness.as_ref());
         let notifier = RunNotifier::start(&project, begun.run, run.notify, &run.secrets, &self.console);
         let notifications = notifier.as_ref().map(RunNotifier::sink);

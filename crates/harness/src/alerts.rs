@@ -26,8 +26,8 @@ const MAX_READ: u64 = 8 * 1024 * 1024;
 /// Sessions between two milestones.
 pub const MILESTONE: u32 = 10;
 
-/// Part of a limit from which on it is near.
-const NEAR: f64 = 0.8;
+/// Part of a limit from which on it is near, in per cent.
+pub const NEAR_PERCENT: u32 = 80;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -172,7 +172,9 @@ impl Alert {
     fn identity(&self) -> String {
         let [run, task] =
             ["run", "task"].map(|key| self.context.get(key).map(Value::to_string).unwrap_or_default());
-        let about = format!("{}\n{run}\n{}\n{task}\n{}", self.kind.name(), self.iteration, self.message);
+        // A limit is as near after a crash, in whichever session.
+        let iteration = if self.kind == AlertType::ApproachingLimit { 0 } else { self.iteration };
+        let about = format!("{}\n{run}\n{iteration}\n{task}\n{}", self.kind.name(), self.message);
         format!("{:016x}", fingerprint(about.as_bytes()))
     }
 }
@@ -265,7 +267,7 @@ pub fn is_milestone(iteration: u32) -> bool {
 
 /// Whether a limit is near, but not reached.
 pub fn is_near(used: f64, limit: f64) -> bool {
-    limit > 0.0 && (NEAR..1.0).contains(&(used / limit))
+    limit > 0.0 && (f64::from(NEAR_PERCENT) / 100.0..1.0).contains(&(used / limit))
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
-use autonoe_core::event::{Event, ProgressVerdict, RunEvent};
+use autonoe_core::event::{AgentEvent, Event, ProgressVerdict, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, RunReport, exit, no_progress};
@@ -15,7 +16,9 @@ use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use jiff::Timestamp;
 
-use crate::alerts::{Alert, AlertManager, AlertType, OnCritical, Severity, is_milestone, is_near};
+use crate::alerts::{
+    Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, is_milestone, is_near,
+};
 use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
 use crate::roadmap::Task;
 use crate::runaway::RunawaySign;
@@ -38,6 +41,15 @@ pub struct HarnessRecord {
     listener: OnceLock<AlertListener>,
     /// Pauses the run at once.
     pause: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    time_limit: OnceLock<TimeLimit>,
+}
+
+/// How long the run may take.
+struct TimeLimit {
+    limit: Duration,
+    /// Used by earlier processes of the run.
+    before: Duration,
+    since: Instant,
 }
 
 pub type AlertListener = Box<dyn Fn(&RunEvent) + Send + Sync>;
@@ -53,8 +65,11 @@ struct Written {
     run: i64,
     /// Sessions without progress in a row.
     idle: u32,
-    /// Limit of the run.
+    /// Limits of the run.
     max_sessions: Option<u32>,
+    max_cost: Option<Usd>,
+    /// By this process and earlier ones, as far as prices are known.
+    spent: Usd,
     /// The first file that could not be written, as a sentence.
     problem: Option<String>,
     has_problem: bool,
@@ -90,11 +105,15 @@ impl HarnessRecord {
             run: 0,
             idle: 0,
             max_sessions: None,
+            max_cost: None,
+            spent: Usd::default(),
             problem: None,
             has_problem: false,
         };
-        let (listener, pause) = (OnceLock::new(), OnceLock::new());
-        Ok((Self { harness, started: now, written: Mutex::new(written), listener, pause }, said))
+        let (listener, pause, time_limit) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let record =
+            Self { harness, started: now, written: Mutex::new(written), listener, pause, time_limit };
+        Ok((record, said))
     }
 
     pub fn harness(&self) -> &HarnessDirectory {
@@ -111,6 +130,21 @@ impl HarnessRecord {
     pub fn pause_with(&self, pause: impl Fn() + Send + Sync + 'static) {
         // Ignored: there is one already.
         let _ = self.pause.set(Box::new(pause));
+    }
+
+    /// The run ends after this time. Earlier processes of it have used `before`.
+    pub fn limit_time(&self, limit: Duration, before: Duration) {
+        // Ignored: there is one already.
+        let _ = self.time_limit.set(TimeLimit { limit, before, since: Instant::now() });
+    }
+
+    /// Looks whether the time of the run is almost over. Called now and then.
+    pub fn look_at_time(&self) {
+        let Some(TimeLimit { limit, before, since }) = self.time_limit.get() else { return };
+        if is_near((*before + since.elapsed()).as_secs_f64(), limit.as_secs_f64()) {
+            let limit = autonoe_core::duration::format(*limit);
+            self.approaching_limit(format!("{NEAR_PERCENT} % of the maximum duration of {limit} is used."));
+        }
     }
 
     /// A sentence about a file that could not be written; once.
@@ -268,8 +302,24 @@ impl HarnessRecord {
             && is_near_limit(number, limit)
             && !is_near_limit(number.saturating_sub(1), limit)
         {
-            let message = format!("{number} of {limit} sessions are used.");
-            self.alert(Alert::new(AlertType::ApproachingLimit, message, number, Timestamp::now()));
+            self.approaching_limit(format!("{number} of {limit} sessions are used."));
+        }
+    }
+
+    /// Once for each limit, also if it was near already when the process started.
+    fn approaching_limit(&self, message: String) {
+        let number = self.written().status.current_iteration;
+        self.alert(Alert::new(AlertType::ApproachingLimit, message, number, Timestamp::now()));
+    }
+
+    fn spent(&self, cost: Usd) {
+        let (spent, limit) = {
+            let mut written = self.written();
+            written.spent = Usd(written.spent.0 + cost.0);
+            (written.spent, written.max_cost)
+        };
+        if let Some(limit) = limit.filter(|limit| is_near(spent.0, limit.0)) {
+            self.approaching_limit(format!("{NEAR_PERCENT} % of the maximum cost of {limit} is used."));
         }
     }
 
@@ -377,8 +427,10 @@ impl Written {
 
 impl Sink for HarnessRecord {
     fn on(&self, span: &SpanContext, event: &Event) {
-        let Event::Run(event) = event else {
-            return;
+        let event = match event {
+            Event::Run(event) => event,
+            Event::Agent(AgentEvent::Usage(usage)) => return self.spent(usage.cost_usd.unwrap_or_default()),
+            Event::Agent(_) => return,
         };
         match event {
             RunEvent::SessionStarted { number, step, backend, model, .. } => {
@@ -401,9 +453,11 @@ impl Sink for HarnessRecord {
                 let message = format!("{to} takes over from {from} ({reason}).");
                 self.alert(Alert::new(AlertType::ModelEscalation, message, iteration, Timestamp::now()));
             }
-            RunEvent::RunStarted { max_sessions, sessions_before, cost_before_usd, .. } => {
+            RunEvent::RunStarted { max_sessions, max_cost_usd, sessions_before, cost_before_usd, .. } => {
                 let mut written = self.written();
-                (written.max_sessions, written.run) = (*max_sessions, span.run);
+                (written.max_sessions, written.max_cost, written.run) =
+                    (*max_sessions, *max_cost_usd, span.run);
+                written.spent = *cost_before_usd;
                 // The journal knows of what a process that died had not written yet.
                 let status = &mut written.status;
                 status.cost_usd = Some(status.cost_usd.unwrap_or_default().max(cost_before_usd.0));
@@ -445,3 +499,6 @@ fn fault(error: impl std::fmt::Display) -> Fault {
     Fault::permanent(FaultLayer::System, "harness_files", error.to_string())
         .hint("Remove it, or choose another name for the files of this harness with --id.")
 }
+
+#[cfg(test)]
+mod tests;

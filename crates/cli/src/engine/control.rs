@@ -145,6 +145,7 @@ impl<W: Fn(&str)> Watched<W> {
         };
         if let Some(record) = &self.harness {
             record.set_paused(pause.is_some());
+            record.look_at_time();
         }
         self.steering.set_pause(pause);
         for requests in std::iter::once(of_run).chain(of_harness.map(|(requests, _)| requests)) {

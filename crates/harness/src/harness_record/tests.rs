@@ -1,0 +1,102 @@
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use autonoe_core::event::{AgentEvent, Event, RunEvent, Usage};
+use autonoe_core::instruction::Phase;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::{RunOutcome, RunReport};
+use autonoe_core::sink::Sink;
+use autonoe_core::span::{SpanContext, TraceId};
+use jiff::Timestamp;
+
+use super::HarnessRecord;
+use crate::alerts::{AlertType, OnCritical};
+use crate::control::HarnessDirectory;
+
+/// A process of the run 7, whose earlier processes have spent `cost`.
+fn process(project: &Path, cost: f64, on_critical: OnCritical) -> HarnessRecord {
+    let harness = Arc::new(HarnessDirectory::create(project, "main").expect("a harness"));
+    let (record, _) = HarnessRecord::open(harness, on_critical, Timestamp::now()).expect("opened");
+    on(
+        &record,
+        &RunEvent::RunStarted {
+            command: "harness run ROADMAP.md".to_owned(),
+            sessions_before: 0,
+            cost_before_usd: Usd(cost),
+            max_cost_usd: Some(Usd(10.0)),
+            max_sessions: Some(10),
+        },
+    );
+    record
+}
+
+fn on(record: &HarnessRecord, event: &RunEvent) {
+    record.on(&SpanContext::run(7, TraceId(1)), &Event::Run(event.clone()));
+}
+
+fn spend(record: &HarnessRecord, cost: f64) {
+    let usage = Usage { cost_usd: Some(Usd(cost)), ..Usage::default() };
+    record.on(&SpanContext::run(7, TraceId(1)), &Event::Agent(AgentEvent::Usage(usage)));
+}
+
+fn start_session(record: &HarnessRecord, number: u32) {
+    let [backend, model] = ["native", "best"].map(str::to_owned);
+    let instruction = Phase::Coding;
+    let started =
+        RunEvent::SessionStarted { number, instruction, step: None, deliverable: None, backend, model };
+    on(record, &started);
+}
+
+fn near_limits(record: &HarnessRecord) -> Vec<String> {
+    let alerts = record.harness().read_alerts().expect("alerts").into_iter();
+    let near = alerts.filter(|alert| alert.kind == AlertType::ApproachingLimit);
+    near.map(|alert| alert.message).collect()
+}
+
+/// "approaching_limit WARNING (at 80 %)", for each limit that ends a run.
+#[test]
+fn every_limit_that_is_near_is_said_once_also_after_a_crash() {
+    let project = tempfile::tempdir().expect("directory");
+    let record = process(project.path(), 0.0, OnCritical::Continue);
+    record.limit_time(Duration::from_secs(1000), Duration::from_secs(799));
+    record.look_at_time();
+    start_session(&record, 7);
+    spend(&record, 7.9);
+    assert_eq!(near_limits(&record), Vec::<String>::new());
+    spend(&record, 0.1);
+    spend(&record, 0.1);
+    let cost = "80 % of the maximum cost of $10.00 is used.";
+    assert_eq!(near_limits(&record), [cost]);
+    // Another process, in a later session.
+    let record = process(project.path(), 8.1, OnCritical::Continue);
+    record.limit_time(Duration::from_secs(1000), Duration::from_secs(801));
+    start_session(&record, 8);
+    spend(&record, 0.1);
+    record.look_at_time();
+    record.look_at_time();
+    let time = "80 % of the maximum duration of 16m 40s is used.";
+    assert_eq!(near_limits(&record), [cost, "8 of 10 sessions are used.", time]);
+    let record = process(project.path(), 8.2, OnCritical::Continue);
+    record.limit_time(Duration::from_secs(1000), Duration::from_secs(900));
+    start_session(&record, 9);
+    spend(&record, 0.1);
+    record.look_at_time();
+    assert_eq!(near_limits(&record).len(), 3);
+}
+
+#[test]
+fn a_pause_by_an_alert_ends_with_its_run_and_that_of_a_person_does_not() {
+    let project = tempfile::tempdir().expect("directory");
+    let pause = project.path().join(".harness/main/pause");
+    let outcome = RunOutcome::TasksBlocked { chains: vec!["a failed".to_owned()] };
+    let ended = RunEvent::Outcome(RunReport::without_session(outcome));
+    let record = process(project.path(), 0.0, OnCritical::Pause);
+    on(&record, &ended);
+    assert_eq!(record.harness().read_alerts().expect("alerts").len(), 1);
+    assert!(!pause.exists(), "the next run would wait at once");
+    fs::write(&pause, "").expect("written");
+    on(&process(project.path(), 0.0, OnCritical::Pause), &ended);
+    assert!(pause.exists());
+}
