@@ -20,10 +20,11 @@ use crate::alerts::{
     Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, is_milestone, is_near,
 };
 use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
+use crate::kept_state::KeptState;
 use crate::roadmap::Task;
 use crate::runaway::RunawaySign;
 use crate::schedule::{TaskRecord, TaskStatus};
-use crate::state_view::{DAMAGED, Execution, StateFound, StateManager};
+use crate::state_view::Execution;
 use crate::stuck::{StuckState, WARNING_AFTER};
 
 /// Alerts of our own about tasks.
@@ -56,7 +57,7 @@ pub type AlertListener = Box<dyn Fn(&RunEvent) + Send + Sync>;
 
 struct Written {
     alerts: AlertManager,
-    state: StateManager,
+    state: KeptState,
     status: StatusFile,
     /// By their ids.
     tasks: HashMap<String, TaskStatus>,
@@ -84,11 +85,8 @@ impl HarnessRecord {
     ) -> Result<(Self, Vec<String>), Fault> {
         let mut said = harness.begin().map_err(fault)?;
         let alerts = AlertManager::open(Arc::clone(&harness), on_critical).map_err(fault)?;
-        let (state, found) = StateManager::open(&harness).map_err(fault)?;
-        if found == StateFound::Damaged {
-            let path = harness.state_db();
-            said.push(format!("{} was damaged; it is kept as {DAMAGED}, and written anew.", path.display()));
-        }
+        let (state, found) = KeptState::open(&harness).map_err(fault)?;
+        said.extend(found);
         let earlier = harness.read_status().ok().flatten().filter(|earlier| !earlier.status.is_over());
         // What a process that died had counted; the log has all of its alerts.
         let status = StatusFile {
@@ -147,9 +145,17 @@ impl HarnessRecord {
         }
     }
 
-    /// A sentence about a file that could not be written; once.
+    /// The run ends: looks at the view once more, since others may have damaged it.
+    pub fn finish_view(&self) {
+        let mut written = self.written();
+        let result = written.state.finish();
+        written.note(result);
+    }
+
+    /// Sentences about a file that could not be written, or was written anew; each once.
     pub fn take_problem(&self) -> Option<String> {
-        self.written().problem.take()
+        let mut written = self.written();
+        written.state.take_notice().or_else(|| written.problem.take())
     }
 
     /// Writes the view anew.
@@ -158,21 +164,16 @@ impl HarnessRecord {
         let mut written = self.written();
         written.tasks = tasks.iter().map(|(task, record)| (task.id.to_string(), record.status)).collect();
         written.count_tasks();
-        let result = written.state.init_harness(roadmap, Timestamp::now());
-        written.note(result);
-        let result = written.state.save_tasks(tasks.into_iter());
+        let result = written.state.plan(roadmap, tasks.into_iter());
         written.note(result);
         self.write_status(&mut written);
     }
 
     /// A task has begun, or an attempt has ended.
     pub fn task_changed(&self, task: &Task, record: TaskRecord, output: &str, error: Option<&str>) {
-        let now = Timestamp::now();
         let mut written = self.written();
-        let result = written.state.save_task(task, record);
-        written.note(result);
         let output = Some(output).filter(|text| !text.is_empty());
-        let result = written.state.update_task_status(task.id.as_str(), record.status, output, error, now);
+        let result = written.state.task_changed(task, record, output, error);
         written.note(result);
         written.tasks.insert(task.id.to_string(), record.status);
         written.count_tasks();
@@ -191,13 +192,13 @@ impl HarnessRecord {
     /// A session looks for further tasks.
     pub fn growth_began(&self) {
         let mut written = self.written();
-        let result = written.state.count_growth();
+        let result = written.state.growth_began();
         written.note(result);
     }
 
     pub fn attempt_ended(&self, execution: &Execution<'_>) {
         let mut written = self.written();
-        let result = written.state.log_execution(execution, Timestamp::now());
+        let result = written.state.attempt_ended(execution);
         written.note(result);
     }
 

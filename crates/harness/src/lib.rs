@@ -10,6 +10,7 @@ pub mod failed_checks;
 pub mod handle;
 pub mod harness_record;
 pub mod id;
+mod kept_state;
 pub mod process;
 pub mod progress;
 pub mod recovering_plan;

@@ -89,6 +89,19 @@ pub enum StateViewError {
     Database(#[from] StateDatabaseError),
 }
 
+impl StateViewError {
+    /// Whether writing the file anew may help.
+    pub(crate) fn is_damage(&self) -> bool {
+        use ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull, OutOfMemory};
+        match self {
+            Self::File(_) | Self::Database(StateDatabaseError::NotRegular { .. }) => false,
+            Self::Database(error @ StateDatabaseError::Unusable { .. }) => {
+                !matches!(error.code(), Some(DatabaseBusy | DatabaseLocked | DiskFull | OutOfMemory))
+            }
+        }
+    }
+}
+
 /// What was found at the start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateFound {

@@ -158,6 +158,14 @@ impl TaskPlan {
         Ok(())
     }
 
+    /// Files of the harness that cannot be written, or were damaged.
+    async fn report_problems(&self) -> Result<(), Fault> {
+        while let Some(problem) = self.setup.record.take_problem() {
+            self.warn(problem).await?;
+        }
+        Ok(())
+    }
+
     async fn warn(&self, message: String) -> Result<(), Fault> {
         self.publish(RunEvent::Warning { message }).await
     }
@@ -395,9 +403,7 @@ impl Plan for TaskPlan {
         self.write_accepted().await?;
         self.read_file().await?;
         self.write_boxes().await?;
-        if let Some(problem) = self.setup.record.take_problem() {
-            self.warn(problem).await?;
-        }
+        self.report_problems().await?;
         self.setup.examiner.prepare().await?;
         self.setup.store.protect_roadmap();
         match self.choose().await? {
@@ -438,7 +444,9 @@ impl Plan for TaskPlan {
 
     async fn ended(&mut self) -> Result<(), Fault> {
         self.reconcile().await?;
-        self.write_boxes().await
+        self.write_boxes().await?;
+        self.setup.record.finish_view();
+        self.report_problems().await
     }
 
     fn report(&self) -> PlanReport {

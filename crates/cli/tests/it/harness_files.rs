@@ -281,6 +281,22 @@ fn boxes_of_further_tasks_are_committed_too() {
     assert_script_followed(&model);
 }
 
+#[test]
+fn a_view_that_is_damaged_during_the_run_is_written_anew() {
+    let roadmap = "## Tasks\n- [ ] **one**: First\n  - check: `test -f one.txt`\n- [ ] **two**: Second\n  - check: `test -f two.txt`\n";
+    let project = project(roadmap);
+    let damages = "printf 'garbage%09000d' 0 > .harness/roadmap/state.db; printf 'garbage%09000d' 0 > .harness/roadmap/state.db-wal; ";
+    let model = model(&[builds("one", &[]), builds_with("two", damages, "")].concat());
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    let said = "state.db was damaged; it is kept as state.db.damaged, and written anew.";
+    assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
+    let view = Connection::open(project.root().join(".harness/roadmap/state.db")).expect("a view");
+    let query = "SELECT count(*) FROM tasks WHERE status = 'completed'";
+    let completed: i64 = view.query_row(query, [], |row| row.get(0)).expect("a count");
+    assert_eq!(completed, 2);
+}
+
 /// Also the words of a remedy cost money. The process before was killed when it was about to ask for them.
 #[test]
 fn a_paused_run_that_is_continued_asks_no_model() {
