@@ -142,7 +142,7 @@ pub(crate) async fn open(
     let expected = ExpectedAnswer::new(spec.answer_schema)?;
     let (settings, warnings) = settings.with_login_headers().await;
     let PreparedSession { launch, access, mut vendor_session } =
-        settings.prepare(&quirks.display_name, spec.gates, spec.phase, deliverables).await?;
+        settings.prepare(&quirks.display_name, spec.gates, spec.phase, &spec.directory, deliverables).await?;
     vendor_session.warnings = warnings;
     let process = match JsonLineProcess::start(launch.args(&quirks.args).envs(env(access))) {
         Ok(process) => process,

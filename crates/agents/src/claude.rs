@@ -145,8 +145,9 @@ impl Backend for ClaudeBackend {
         let (settings, warnings) = self.settings.with_login_headers().await;
         let arguments = self.arguments(&spec);
         let expected = ExpectedAnswer::new(spec.answer_schema)?;
-        let PreparedSession { launch, access, mut vendor_session } =
-            settings.prepare("Claude Code", spec.gates, spec.phase, &self.deliverables).await?;
+        let PreparedSession { launch, access, mut vendor_session } = settings
+            .prepare("Claude Code", spec.gates, spec.phase, &spec.directory, &self.deliverables)
+            .await?;
         vendor_session.warnings = warnings;
         settings.write(SERVERS, &Self::servers(&settings.servers).to_string())?;
         let mut env: Vec<(&str, String)> =

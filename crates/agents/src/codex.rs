@@ -85,9 +85,9 @@ impl Backend for CodexBackend {
         let expected = ExpectedAnswer::new(spec.answer_schema)?;
         let (settings, warnings) = self.settings.with_login_headers().await;
         let PreparedSession { launch, access, mut vendor_session } =
-            settings.prepare("Codex", spec.gates, spec.phase, &self.deliverables).await?;
+            settings.prepare("Codex", spec.gates, spec.phase, &spec.directory, &self.deliverables).await?;
         vendor_session.warnings = warnings;
-        let config = config::config(&settings, &vendor_session.server, access.as_ref(), ApprovalMode::Always);
+        let config = config::config(&settings, &vendor_session, access.as_ref(), ApprovalMode::Always);
         settings.write("config.toml", &config)?;
         // Rules left by an earlier session would let commands bypass our gates.
         settings.remove(RULES)?;
@@ -314,7 +314,7 @@ impl CodexAgent {
             }
         };
         let mut params = json!({
-            "cwd": self.settings.shown_root(), "model": self.model, "approvalPolicy": "untrusted", "sandbox": sandbox,
+            "cwd": self.vendor_session.shown_start(), "model": self.model, "approvalPolicy": "untrusted", "sandbox": sandbox,
         });
         match self.history.take() {
             None => self.call("thread/start", params, emitter).await.map_err(CodexCallError::into_fault),

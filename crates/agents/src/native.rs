@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use async_trait::async_trait;
-use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec};
+use autonoe_core::agent::{Agent, Backend, EventStream, Instruction, SessionSpec, start_directory};
 use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::FileRules;
@@ -88,6 +88,8 @@ impl Backend for NativeBackend {
         let workspace =
             Workspace::new(&settings.root, Arc::clone(&session_sandbox), rules, &settings.outputs)
                 .map_err(|error| Fault::permanent(FaultLayer::System, "workspace", error.to_string()))?;
+        // Stays in the project itself if there is no such directory.
+        workspace.enter(&start_directory(workspace.root(), &spec.directory));
         let workspace = Arc::new(workspace);
         self.deliverables.enter(spec.phase);
         let fixed =

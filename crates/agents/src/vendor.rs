@@ -12,10 +12,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use autonoe_core::agent::start_directory;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
@@ -98,19 +99,22 @@ impl VendorSettings {
         (Self { servers, ..self.clone() }, warnings)
     }
 
-    /// Opens the room and copies the login. `name` is the agent's name in messages.
+    /// Opens the room and copies the login. `name` is the agent's name in messages; the session starts in `directory`, relative to the
+    /// project.
     pub(crate) async fn prepare(
         &self,
         name: &str,
         gates: Vec<Arc<dyn Gate>>,
         phase: Phase,
+        directory: &Path,
         deliverables: &Arc<DeliverableService>,
     ) -> Result<PreparedSession, Fault> {
         let borrowed = self.own_dir().and_then(|own_dir| self.login.borrow(own_dir));
         let borrowed = borrowed.map_err(|error| self.not_writable(&error))?;
         deliverables.enter(phase);
         let session_sandbox = SessionSandbox::of_agent(self.room_config_with_calls());
-        let launch = self.launch(&session_sandbox).await?;
+        let start = start_directory(&self.root, directory);
+        let launch = self.launch(&session_sandbox, &start).await?;
         let access = match &self.service {
             None => None,
             Some(service) => Some(match session_sandbox.route_url(&service.route).await {
@@ -128,6 +132,7 @@ impl VendorSettings {
         let vendor_session = VendorSession {
             name: name.to_owned(),
             root: self.root.clone(),
+            start,
             server: self.server(&calls),
             deliverables: Arc::clone(deliverables),
             session_sandbox,
@@ -156,16 +161,16 @@ impl VendorSettings {
 
     /// Prepares another process of the agent's program in the room of a session.
     pub(crate) async fn relaunch(&self, session: &VendorSession) -> Result<Launch, Fault> {
-        self.launch(&session.session_sandbox).await
+        self.launch(&session.session_sandbox, &session.start).await
     }
 
-    async fn launch(&self, session_sandbox: &SessionSandbox) -> Result<Launch, Fault> {
+    async fn launch(&self, session_sandbox: &SessionSandbox, start: &Path) -> Result<Launch, Fault> {
         let (program, args) = self.command.split_first().ok_or_else(|| no_program("an empty command"))?;
         let launch = session_sandbox.command(program).await.map_err(|error| {
             let message = format!("The agent's room could not be opened: {error}.");
             Fault::transient(FaultLayer::System, "room", message)
         })?;
-        Ok(launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(&self.root))
+        Ok(launch.args(args).envs(self.env.iter().map(|(name, value)| (name, value))).cwd(start))
     }
 
     fn server(&self, calls: &CallAddress) -> ServerCommand {

@@ -1,5 +1,6 @@
 //! Backend and Agent: the interface between the loop and the coding agents it drives.
 
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -24,12 +25,24 @@ pub struct SessionSpec {
     pub history: Option<serde_json::Value>,
     /// JSON Schema of the final answer, which is then reported as [`AgentEvent::Answer`].
     pub answer_schema: Option<serde_json::Value>,
+    /// Where it starts, relative to the project; see [`start_directory`].
+    pub directory: PathBuf,
     /// Checked before every tool call.
     pub gates: Vec<Arc<dyn Gate>>,
     /// Cancelled when the session must end at once.
     pub stop: CancellationToken,
     /// Messages of the user. What a backend does not take, the next session gets.
     pub steering: Steering,
+}
+
+/// The directory in which a session starts. The project itself, if there is no such directory below it: agents may have put a link there.
+pub fn start_directory(root: &Path, relative: &Path) -> PathBuf {
+    let real = root.join(relative).canonicalize().ok().filter(|real| real.is_dir());
+    let is_below = |real: &PathBuf| root.canonicalize().is_ok_and(|root| real.starts_with(root));
+    match real.filter(is_below) {
+        Some(_) => root.join(relative).components().collect(),
+        None => root.to_owned(),
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

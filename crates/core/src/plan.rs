@@ -1,5 +1,6 @@
 //! Plan: decides the next instruction and judges the session just finished.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -166,6 +167,8 @@ pub struct NextSession {
     pub stuck_after: Option<u32>,
     /// Whether the run goes on as if nothing had been tried if it fails: no error is counted, and no other backend takes over.
     pub is_optional: bool,
+    /// Where it starts, relative to the project; empty is the project itself, also if there is no such directory.
+    pub directory: PathBuf,
     /// Where it takes place, counted from 0: each worker of a run has a workspace of its own, and one session at a time.
     pub worker: usize,
 }
@@ -181,11 +184,14 @@ impl From<Instruction> for NextSession {
             time_limit: None,
             stuck_after: None,
             is_optional: false,
+            directory: PathBuf::new(),
             worker: 0,
         }
     }
 }
 
+// There is one at a time, and it is taken apart at once.
+#[allow(clippy::large_enum_variant)]
 #[derive(Debug, Clone)]
 pub enum NextAction {
     Session(NextSession),

@@ -354,7 +354,8 @@ impl TaskPlan {
         let task = &begun.task;
         if standing == Some(Standing::Unreviewed) {
             let text = self.setup.instructions.resolve(Phase::Review).await?;
-            return Ok(prompt::review(&text, task).into());
+            let review = prompt::review(&text, task).into();
+            return Ok(NextSession { directory: task.cwd.clone(), ..review });
         }
         let output = |id: &TaskId| {
             let output = self.state.begun.get(id).map(|begun| begun.output.clone());
@@ -365,6 +366,7 @@ impl TaskPlan {
             model: task.model.clone(),
             time_limit: Some(task.timeout.saturating_sub(begun.time)),
             stuck_after: Some(task.stuck_after),
+            directory: task.cwd.clone(),
             ..prompt::coding(&self.roadmap, begun, output).into()
         })
     }

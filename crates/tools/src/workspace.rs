@@ -67,7 +67,7 @@ impl Workspace {
     }
 
     /// Makes the next command start in `directory`. Returns false and changes nothing if that is not in the project.
-    pub(crate) fn enter(&self, directory: &Path) -> bool {
+    pub fn enter(&self, directory: &Path) -> bool {
         let Ok(real) = self.session_sandbox.bounds().real(directory).canonicalize() else { return false };
         let is_inside = real.starts_with(&self.root) && real.is_dir();
         if is_inside {

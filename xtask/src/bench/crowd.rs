@@ -90,6 +90,7 @@ async fn crowd(autonoe: &Path, project: &BenchProject, model: &ScriptedServer) -
             thinking: None,
             history: None,
             answer_schema: None,
+            directory: Default::default(),
             gates: gates_for(PHASE, &policy),
             stop: Default::default(),
             steering: Default::default(),

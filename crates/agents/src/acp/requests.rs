@@ -81,7 +81,7 @@ impl AcpAgent {
     async fn run(&mut self, request: &CreateTerminalRequest, emitter: &Emitter) -> Result<Value, RpcError> {
         let id = self.terminals.next_id()?;
         let root = self.settings.shown_root();
-        let cwd = request.cwd.clone().unwrap_or_else(|| root.clone());
+        let cwd = request.cwd.clone().unwrap_or_else(|| self.vendor_session.shown_start());
         let call = terminals::call(&id, request);
         let has_parent = cwd.components().any(|part| part == Component::ParentDir);
         let reason = match cwd.starts_with(&root) && !has_parent {

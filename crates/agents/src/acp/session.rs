@@ -4,7 +4,7 @@ use autonoe_mcp::McpTransport;
 use serde_json::{Value, json};
 
 use crate::effort::effort;
-use crate::vendor::{SERVER, ServerCommand, VendorSettings};
+use crate::vendor::{SERVER, ServerCommand, VendorSession, VendorSettings};
 
 const VERSION: u32 = 1;
 
@@ -28,10 +28,10 @@ pub(super) fn can_load(initialized: &Value) -> bool {
 /// The working directory and the MCP servers.
 pub(super) fn session_params(
     settings: &VendorSettings,
-    deliverables: &ServerCommand,
+    vendor_session: &VendorSession,
     initialized: &Value,
 ) -> Value {
-    let ServerCommand { command, args, env } = deliverables;
+    let ServerCommand { command, args, env } = &vendor_session.server;
     let env: Vec<Value> = env.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
     let mut servers = vec![json!({ "name": SERVER, "command": command, "args": args, "env": env })];
     let supports_http =
@@ -49,7 +49,7 @@ pub(super) fn session_params(
             McpTransport::Http { .. } => {}
         }
     }
-    json!({ "cwd": settings.shown_root(), "mcpServers": servers })
+    json!({ "cwd": vendor_session.shown_start(), "mcpServers": servers })
 }
 
 #[derive(Debug, PartialEq)]

@@ -28,7 +28,7 @@ impl AcpAgent {
     pub(super) async fn start_session(&mut self, emitter: &Emitter) -> Result<(), AcpRequestError> {
         let initialized =
             self.request("initialize", session::initialize_params(self.quirks.serves_files), emitter).await?;
-        let params = session::session_params(&self.settings, &self.vendor_session.server, &initialized);
+        let params = session::session_params(&self.settings, &self.vendor_session, &initialized);
         let started = match self.earlier.take().filter(|_| session::can_load(&initialized)) {
             Some(earlier) => self.load(earlier, params.clone(), emitter).await?,
             None => None,

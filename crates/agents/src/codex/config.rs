@@ -11,7 +11,7 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_mcp::McpTransport;
 use serde_json::{Map, Value, json};
 
-use crate::vendor::{SERVER, ServerCommand, ServiceAccess, VendorSettings};
+use crate::vendor::{SERVER, ServerCommand, ServiceAccess, VendorSession, VendorSettings};
 
 /// The variable with the key of our provider. Codex hides variables with KEY in their name from commands.
 pub(super) const KEY_VARIABLE: &str = "AUTONOE_CODEX_API_KEY";
@@ -131,14 +131,19 @@ impl UserProvider {
 
 pub(super) fn config(
     settings: &VendorSettings,
-    deliverables: &ServerCommand,
+    vendor_session: &VendorSession,
     access: Option<&ServiceAccess>,
     approval: ApprovalMode,
 ) -> String {
+    let deliverables = &vendor_session.server;
     let off: Map<String, Value> =
         FEATURES_OFF.iter().map(|name| ((*name).to_owned(), json!(false))).collect();
     // The settings of a trusted project would be used.
-    let untrusted = json!({ settings.shown_root().display().to_string(): { "trust_level": "untrusted" } });
+    let directories = [settings.shown_root(), vendor_session.shown_start()];
+    let untrusted: Map<String, Value> = directories
+        .map(|directory| (directory.display().to_string(), json!({ "trust_level": "untrusted" })))
+        .into_iter()
+        .collect();
     let user = settings.login.directory.as_deref().map(UserProvider::read).unwrap_or_default();
     let mut config = json!({
         "check_for_update_on_startup": false,

@@ -71,12 +71,8 @@ impl CodexAgent {
             why.message
         );
         emitter.emit(AgentEvent::Warning { message }).await;
-        let config = config::config(
-            &self.settings,
-            &self.vendor_session.server,
-            self.access.as_ref(),
-            ApprovalMode::Never,
-        );
+        let config =
+            config::config(&self.settings, &self.vendor_session, self.access.as_ref(), ApprovalMode::Never);
         self.settings.write("config.toml", &config)?;
         if let Some(schema) = self.strict_schema() {
             self.settings.write(SCHEMA, &schema.to_string())?;

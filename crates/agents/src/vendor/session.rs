@@ -24,6 +24,8 @@ pub(crate) struct VendorSession {
     /// The agent's name in messages.
     pub(super) name: String,
     pub(super) root: PathBuf,
+    /// Where the agent starts.
+    pub(super) start: PathBuf,
     /// The MCP server of the deliverable tools, for agents that start it as a program.
     pub server: ServerCommand,
     pub deliverables: Arc<DeliverableService>,
@@ -42,6 +44,8 @@ pub(crate) struct VendorSession {
 impl VendorSession {
     /// The reason of the gate that refuses the call; `None` if it is allowed.
     pub(crate) async fn refusal(&mut self, call: &ToolCall, cwd: Option<&Path>) -> Option<String> {
+        let start = (self.start != self.root).then(|| self.shown_start());
+        let cwd = cwd.or(start.as_deref());
         let hook_room = HookRoom { session_sandbox: &self.session_sandbox, root: &self.root };
         match ask_in(&self.gates, call, GateContext { cwd, hook_runner: Some(&hook_room) }).await {
             GateRuling::Allowed => None,
@@ -51,6 +55,11 @@ impl VendorSession {
                 Some(reason)
             }
         }
+    }
+
+    /// The directory in which the agent starts, as it sees it.
+    pub(crate) fn shown_start(&self) -> PathBuf {
+        self.session_sandbox.bounds().shown(&self.start)
     }
 
     /// Whether the room cannot take the place of the gates.

@@ -248,6 +248,25 @@ fn others_see_that_a_harness_is_paused_by_command() {
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("all_passed", 0);
 }
 
+/// Where the session starts is where its agent's commands run; the checks run in the root, as the documentation says.
+#[test]
+fn a_session_starts_in_the_directory_of_its_task() {
+    let roadmap = "## Tasks\n- [ ] **a**: One\n  - cwd: ./shop/cart\n  - check: `test -f shop/cart/a.txt`\n\
+        - [ ] **b**: Two\n  - cwd: ./missing\n  - check: `test -f b.txt`\n\
+        - [ ] **c**: Three\n  - cwd: ./out\n  - check: `test -f c.txt`\n";
+    let project = project(roadmap).in_workspace();
+    std::os::unix::fs::symlink("/", project.path("out")).expect("link");
+    project.git(&["add", "out"]);
+    project.commit(&[("shop/cart/README", "x\n")]);
+    let tasks = [builds("a", &["Working directory: ./shop/cart"]), builds("b", &[]), builds("c", &[])];
+    let model = model(&tasks.concat());
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    let made = ["shop/cart/a.txt", "b.txt", "c.txt"].map(|name| project.read(name));
+    assert_eq!(made, ["done\n"; 3], "what is missing or leads out of the project is not entered");
+    assert_script_followed(&model);
+}
+
 #[test]
 fn a_task_that_makes_progress_gets_all_sessions_of_its_attempt() {
     let project =

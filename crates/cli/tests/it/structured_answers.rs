@@ -196,6 +196,7 @@ async fn ask(kind: AgentKind, schema: Value, script: &str) -> Option<(AnswerResu
         thinking: None,
         history: None,
         answer_schema: Some(schema),
+        directory: Default::default(),
         gates: Vec::new(),
         stop: CancellationToken::new(),
         steering: Default::default(),

@@ -32,6 +32,7 @@ impl<'a> Runner<'a> {
             model,
             time_limit,
             is_optional,
+            directory,
             worker,
             ..
         } = next;
@@ -85,6 +86,7 @@ impl<'a> Runner<'a> {
             model,
             thinking: self.options.thinking,
             answer_schema,
+            directory,
             gates: (self.gates)(instruction.name, worker, number),
             stop: self.interrupt.child_token(),
             steering: steering.clone(),

@@ -46,6 +46,7 @@ async fn run_watched(
         model: "worker".to_owned(),
         thinking: None,
         answer_schema: None,
+        directory: Default::default(),
         gates: Vec::new(),
         stop: world.interrupt.child_token(),
         steering: Default::default(),

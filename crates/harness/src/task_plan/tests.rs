@@ -430,6 +430,17 @@ async fn a_task_that_an_earlier_run_has_completed_is_named() {
     assert!(said[0].ends_with("To have a task done again, add it under another id."), "{said:?}");
 }
 
+#[tokio::test]
+async fn sessions_start_in_the_directory_of_their_task() {
+    let mut fixture = Fixture::new(
+        "## Constraints\n- Working directory: ./shop\n## Tasks\n- [ ] **a**: One\n- [ ] **b**: Two\n  - cwd: ./shop/cart\n",
+    );
+    let mut plan = fixture.plan().await;
+    assert_eq!(fixture.next(&mut plan).await.directory, Path::new("./shop"));
+    fixture.play(&mut plan, PASSED).await;
+    assert_eq!(fixture.next(&mut plan).await.directory, Path::new("./shop/cart"));
+}
+
 /// The box that the run checks after the session is written into the edited file.
 #[tokio::test]
 async fn an_edit_during_the_last_session_is_taken_over_before_the_run_ends() {
