@@ -26,6 +26,9 @@ use crate::workspace_head::head_commit;
 /// Maximum size of what one fetch brings, in bytes.
 const MAX_FETCH: u64 = 2 << 30;
 
+/// Maximum size of the names of all files of a commit, in bytes: some millions of files.
+const MAX_NAMES: u64 = 256 << 20;
+
 /// Prints the commit that the repository `$1` is at.
 const HEAD_COMMIT: &str = r#"git --git-dir="$1" rev-parse --verify --quiet 'HEAD^{commit}'"#;
 
@@ -38,11 +41,14 @@ export GIT_DIR="$git_dir"
 
 /// Indexes the pack on standard input in the repository `$1`, and checks that `$2` and everything that it reaches is there and
 /// what its hash says. `$3` is the maximum size; the other arguments are the commits that the hub has. Exit 10 reports a bad pack, 11 a
-/// missing object.
-const INDEX: &str = r#"export GIT_DIR="$1"; commit=$2; size=$3; shift 3
+/// missing object, 12 a commit whose files have names of more than `$4` bytes: a few objects can stand for any number of files.
+const INDEX: &str = r#"export GIT_DIR="$1"; commit=$2; size=$3; names=$4; shift 4
 git index-pack --stdin --strict --max-input-size="$size" > /dev/null || exit 10
-{ echo "$commit"; for known; do echo "^$known"; done; } |
-    git rev-list --objects --stdin --quiet || exit 11"#;
+wanted() { echo "$commit"; for known; do echo "^$known"; done; }
+wanted "$@" | git rev-list --objects --stdin --quiet || exit 11
+for new in "$commit" $(wanted "$@" | git rev-list --stdin --max-count=100); do
+    [ "$(git ls-tree -r -z --name-only "$new" | head -c "$((names + 1))" | wc -c)" -le "$names" ] || exit 12
+done"#;
 
 /// Exits 0 if the commit `$2` is an ancestor of `$3`.
 const IS_ANCESTOR: &str = r#"git --git-dir="$1" merge-base --is-ancestor "$2" "$3""#;
@@ -284,9 +290,11 @@ impl Hub {
         let checking = self.room(self.layout.readable(), [quarantine.path().to_owned()])?;
         let known = || known.iter().map(String::as_str);
         let path = |path: &Path| path.display().to_string();
-        let (borrower, own, size) = (path(&borrower), path(quarantine.path()), MAX_FETCH.to_string());
+        let (borrower, own) = (path(&borrower), path(quarantine.path()));
+        let (size, names) = (MAX_FETCH.to_string(), MAX_NAMES.to_string());
         let pack = room.script(PACK, [borrower.as_str(), commit].into_iter().chain(known())).await?;
-        let index = checking.script(INDEX, [own.as_str(), commit, &size].into_iter().chain(known())).await?;
+        let index =
+            checking.script(INDEX, [own.as_str(), commit, &size, &names].into_iter().chain(known())).await?;
         let transferred = pipe(pack, index).await;
         checking.close().await;
         let (packed, indexed) = transferred?;
@@ -376,6 +384,7 @@ fn why_refused(packed: &Finished, indexed: &Finished) -> String {
         return format!("it is larger than {}", show_bytes(MAX_FETCH));
     }
     match (packed.code, indexed.code) {
+        (0, 12) => format!("a commit has more files than {} of names can list", show_bytes(MAX_NAMES)),
         (0, 11) => format!("an object is missing or not what its hash says ({})", indexed.reason()),
         (0, _) => format!("an object is malformed ({})", indexed.reason()),
         _ => format!("its objects cannot be read ({})", packed.reason()),

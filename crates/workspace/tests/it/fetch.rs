@@ -116,3 +116,27 @@ async fn a_workspace_without_a_usable_repository_is_a_fault_and_takes_nothing() 
         assert_eq!(fixture.git(&["rev-parse", "HEAD"]), revision.commit.unwrap());
     }
 }
+
+/// A few trees, each of which contains the one below it many times, stand for millions of files.
+#[tokio::test]
+async fn a_commit_with_too_many_files_cannot_be_used() {
+    const BOMB: &str = r#"blob=$(echo x | git hash-object -w --stdin)
+entry="100644 blob $blob"
+for level in 1 2 3 4 5 6 7 8; do
+    tree=$(for n in 1 2 3 4 5 6 7 8; do printf '%s\tsomething-with-a-long-name-%s\n' "$entry" $n; done | git mktree)
+    entry="040000 tree $tree"
+done
+git update-ref HEAD "$(git commit-tree -p HEAD -m bomb "$tree")""#;
+    const REMOVE: &str = r#"git update-ref HEAD "$(git commit-tree -p HEAD -m gone HEAD~1^{tree})""#;
+    let fixture = HubFixture::new().await;
+    let (workspace, _) = fixture.workspace().await;
+    for script in [BOMB, REMOVE] {
+        let mut shell = Command::new("sh");
+        shell.envs([("GIT_AUTHOR_NAME", "a"), ("GIT_AUTHOR_EMAIL", "a")]);
+        shell.envs([("GIT_COMMITTER_NAME", "a"), ("GIT_COMMITTER_EMAIL", "a")]);
+        let made = shell.current_dir(workspace.tree()).args(["-ec", script]).status();
+        assert!(made.unwrap().success());
+        let fault = fixture.hub.fetch(&workspace).await.unwrap_err();
+        assert!(fault.message.contains("a commit has more files than"), "{}", fault.message);
+    }
+}
