@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -481,6 +482,8 @@ impl GitIdentity {
         let text = format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n");
         let write = || {
             fs::create_dir_all(home)?;
+            // An agent may have made it read-only.
+            fs::set_permissions(home, fs::Permissions::from_mode(0o700))?;
             // Agents write this directory: what is there may be a pipe, a directory or a link to the user's files.
             let home = UntrustedDir::open(home)?;
             home.replace(OsStr::new(".gitconfig"), text.as_bytes(), Visibility::Everyone)

@@ -57,7 +57,12 @@ impl Hub {
         if preparation == Preparation::Created {
             clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
         }
-        self.write_repository(&workspace, revision).map_err(|error| self.unwritable(&error))?;
+        match self.write_repository(&workspace, revision) {
+            Err(_) if preparation == Preparation::Reused => {
+                return self.workspace_anew(&workspace, name, branch, revision).await;
+            }
+            written => written.map_err(|error| self.unwritable(&error))?,
+        }
         let tree = revision.tree.as_deref().unwrap_or(empty_tree(&revision.format));
         let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
         let path = workspace.tree();
@@ -75,9 +80,7 @@ impl Hub {
                 Ok((workspace, preparation))
             }
             _ if preparation == Preparation::Reused => {
-                // Whatever the agent did to it, it can be made anew.
-                clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
-                Box::pin(self.workspace(name, branch, revision)).await
+                self.workspace_anew(&workspace, name, branch, revision).await
             }
             _ => {
                 let message =
@@ -85,6 +88,18 @@ impl Hub {
                 Err(Fault::permanent(FaultLayer::System, "workspace", message))
             }
         }
+    }
+
+    /// Whatever an agent did to a workspace, it can be made anew.
+    async fn workspace_anew(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        branch: &str,
+        revision: &ProjectRevision,
+    ) -> Result<(Workspace, Preparation), Fault> {
+        clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
+        Box::pin(self.workspace(name, branch, revision)).await
     }
 
     /// Makes the next reuse of a new workspace fast: git compares all files whose times are not older than the index, which were written in the
