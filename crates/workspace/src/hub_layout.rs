@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 use crate::workspace_head::head_commit;
@@ -95,7 +96,13 @@ impl HubLayout {
     /// Whether the workspace of `run` has a commit that was not brought to the hub, because a process was killed.
     pub fn has_commits_in_workspace(&self) -> bool {
         let (head, last) = (head_commit(&self.tree(WORKSPACE)), self.runs().next());
-        let is_new = |head: &String| last.is_some_and(|run| run.commit != *head);
+        // Where workers have been, what this workspace had was brought to the hub before.
+        let merged = read_text(&self.git_dir().join(hub_refs::MERGED), SETTINGS_LIMIT).ok().flatten();
+        let is_new = |head: &String| {
+            last.is_some_and(|run| {
+                run.commit != *head && merged.is_none_or(|merged| merged.trim() != run.commit)
+            })
+        };
         head.filter(is_new).is_some_and(|head| !self.discarded().contains(&head))
     }
 
