@@ -23,7 +23,7 @@ use autonoe_store::user_config::RunConfig;
 use autonoe_store::{AgentLock, CrashPoint, Project};
 use autonoe_telemetry::TelemetrySettings;
 use autonoe_verify::CheckoutFactory;
-use autonoe_workspace::{Hub, SiteOptions};
+use autonoe_workspace::{Hub, HubLayout, SiteOptions};
 
 use super::job::{PreparedJob, RunJob, RunTitle};
 use super::request::RunRequest;
@@ -41,6 +41,7 @@ use crate::environment::Environment;
 use crate::lock_project::socket_path;
 use crate::notify_settings::NotifySettings;
 use crate::offered_servers::with_approved_servers;
+use crate::open_hub::open_hub_with;
 use crate::permissions::policy_level;
 use crate::preflight::{self, WorkMode};
 use crate::providers;
@@ -251,6 +252,9 @@ impl ResolvedRun {
             let room_config = room_of(&mut policy, &own)?;
             worker_places.push((name, own, policy, room_config));
         }
+        if site.is_none() && job.has_deliverables() {
+            refuse_without_waiting_commits(&project, environment, without_sandbox.is_some()).await?;
+        }
         let warnings = match site {
             Some(_) => {
                 let users = room_config::of_checkout(&project, environment, &user, &room_config);
@@ -386,4 +390,24 @@ fn strict_needs_bubblewrap(layer: SandboxLayer) -> Fault {
         "Install bubblewrap and allow user namespaces; or run without --strict: then `autonoe status` and the report say on which layer each \
          deliverable was verified.",
     )
+}
+
+/// A run in place would not have the commits of an earlier one that wait to land, and take what passed with them for done.
+async fn refuse_without_waiting_commits(
+    project: &Project,
+    environment: &Environment,
+    no_sandbox: bool,
+) -> Result<(), Fault> {
+    if HubLayout::in_state(project.state_dir()).runs().next().is_none() {
+        return Ok(());
+    }
+    let Some(waiting) = open_hub_with(project, environment, no_sandbox).await?.unlanded().await? else {
+        return Ok(());
+    };
+    let message = format!(
+        "Commits of an earlier run wait on {}, and a run in place would not have them.",
+        waiting.branch
+    );
+    Err(Fault::permanent(FaultLayer::Config, "unlanded", message)
+        .hint("`autonoe land` lands them, `autonoe land --discard` gives them up; then run again."))
 }
