@@ -35,6 +35,14 @@ impl Hub {
         Ok(())
     }
 
+    /// Gives a workspace SPEC.md once more. An agent may have made its files read-only, which only harms itself.
+    pub(crate) fn renew_spec(&self, workspace: &Workspace, from: &ProjectRevision) -> Result<(), Fault> {
+        match self.carry_file_in(SPEC, workspace, from) {
+            Err(fault) if fault.layer == FaultLayer::System => Ok(()),
+            renewed => renewed,
+        }
+    }
+
     /// Gives a workspace a file as the user has it now, committed or not.
     fn carry_file_in(&self, name: &str, workspace: &Workspace, from: &ProjectRevision) -> Result<(), Fault> {
         let source = self.root().join(name);

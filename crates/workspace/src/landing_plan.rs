@@ -47,9 +47,11 @@ async fn prepare_workspace(
             worker.begin(deliverable).await?;
             Ok(events)
         }
-        _ if workers.is_empty() => Ok(Vec::new()),
         _ => {
-            site.catch_up().await?;
+            if !workers.is_empty() {
+                site.catch_up().await?;
+            }
+            site.renew_spec()?;
             Ok(Vec::new())
         }
     }

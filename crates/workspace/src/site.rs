@@ -216,6 +216,11 @@ impl WorkspaceSite {
         Ok(site)
     }
 
+    /// Gives the next session SPEC.md as the user has it now: where the sandbox cannot keep agents from changing it, an earlier session may have.
+    pub fn renew_spec(&self) -> Result<(), Fault> {
+        self.hub.renew_spec(&self.workspace, &self.from)
+    }
+
     /// Fetches the commits of a claim before it is examined; `None` if nothing comes home.
     pub fn claim_preparation(&self) -> Option<Arc<dyn ClaimPreparation>> {
         let preparation = ClaimFetch {

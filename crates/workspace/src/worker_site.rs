@@ -99,7 +99,7 @@ impl WorkerSite {
         let workspace = self.described();
         let holds = self.held().as_deref() == Some(deliverable) && workspace.exists();
         if holds && workspace.problem().is_none() {
-            return Ok(());
+            return self.queue.hub.renew_spec(&workspace, &self.queue.from);
         }
         self.keep_unfinished(&workspace).await?;
         let start = match self.queue.hub.last_fetched(&workspace).filter(|_| holds) {

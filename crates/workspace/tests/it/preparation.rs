@@ -160,3 +160,27 @@ async fn a_settled_workspace_is_restored_all_the_same() {
         assert_eq!(fs::read_to_string(workspace.tree().join(name)).unwrap(), content);
     }
 }
+
+/// Root is refused nothing, so this shows more as a plain user.
+#[tokio::test]
+async fn a_workspace_that_was_made_read_only_is_made_anew() {
+    let fixture = HubFixture::new().await;
+    let revision = fixture.hub.update().await.unwrap();
+    let (workspace, _) = fixture.hub.workspace("run", "autonoe/1", &revision).await.unwrap();
+    let chmod = std::process::Command::new("chmod").args(["-R", "a-w"]).arg(workspace.tree()).status();
+    assert!(chmod.unwrap().success());
+    let (workspace, _) = fixture.hub.workspace("run", "autonoe/2", &revision).await.unwrap();
+    fs::write(workspace.tree().join("new.txt"), "").unwrap();
+}
+
+#[tokio::test]
+async fn the_next_session_has_the_specification_of_the_user() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("SPEC.md", "# Mine\n")]);
+    let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+    let site = WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+    let spec = site.workspace.tree().join("SPEC.md");
+    fs::write(&spec, "# The agent's\n").unwrap();
+    site.renew_spec().unwrap();
+    assert_eq!(fs::read_to_string(&spec).unwrap(), "# Mine\n");
+}
