@@ -361,6 +361,17 @@ impl Screen {
             Some(site) => site.workers(&worker_names).await?,
             None => Vec::new(),
         };
+        if let Some(site) = site.as_ref().filter(|_| worker_sites.is_empty() && job.has_deliverables()) {
+            let settled = status.load().await?.as_ref().map(Settled::of).unwrap_or_default();
+            let begun = site.begun_by_workers(&settled).await?;
+            if !begun.is_empty() {
+                let message = format!(
+                    "Begun by several agents and not continued by this run: {}. `autonoe run --agents 2` continues it.",
+                    begun.join(", ")
+                );
+                sinks.emit(&span, RunEvent::Warning { message });
+            }
+        }
         // Without the project lock, a run may have some; with it, every checkout there is stale.
         if locked.has_project_lock() {
             checkouts.remove_leftovers(Duration::ZERO);

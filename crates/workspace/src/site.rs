@@ -1,6 +1,7 @@
 //! Where the agents of a run work, from the first session to the last landing.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::sync::Arc;
 
 use autonoe_core::examiner::ClaimPreparation;
@@ -247,18 +248,34 @@ impl WorkspaceSite {
     /// Workers that build several deliverables at the same time, each in the workspace of its name. They go on with what an earlier run has
     /// left there unfinished.
     pub async fn workers(&self, names: &[String]) -> Result<Vec<WorkerSite>, Fault> {
-        let queue = MergeQueue {
+        let workers = WorkerSite::all(&self.queue(), names);
+        for worker in &workers {
+            worker.adopt_unfinished().await?;
+        }
+        Ok(workers)
+    }
+
+    fn queue(&self) -> Arc<MergeQueue> {
+        Arc::new(MergeQueue {
             hub: self.hub.clone(),
             run: self.workspace.clone(),
             from: self.from.clone(),
             checked: self.checked.clone(),
             turn: Default::default(),
-        };
-        let workers = WorkerSite::all(&Arc::new(queue), names);
-        for worker in &workers {
-            worker.adopt_unfinished().await?;
+        })
+    }
+
+    /// Deliverables that workers of an earlier run have begun and not finished, for a run that has none.
+    pub async fn begun_by_workers(&self, settled: &Settled) -> Result<Vec<String>, Fault> {
+        let entries = fs::read_dir(self.hub.layout.workspaces()).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.starts_with("worker-")).collect();
+        names.sort();
+        let mut begun = Vec::new();
+        for worker in WorkerSite::all(&self.queue(), &names) {
+            begun.extend(worker.begun_before().await?.filter(|id| !settled.passed.contains(id)));
         }
-        Ok(workers)
+        Ok(begun)
     }
 
     /// Makes the run's own workspace ready for a session, if workers have finished something since. None of them may be at work.

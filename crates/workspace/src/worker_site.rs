@@ -17,6 +17,7 @@ use crate::landings::Removed;
 use crate::merge_queue::MergeQueue;
 use crate::site_event::SiteEvent;
 use crate::workspace::Workspace;
+use crate::workspace_head::head_commit;
 use crate::workspace_preparation::Preparation;
 
 /// The file of a worker's workspace that names its deliverable, out of the agents' reach.
@@ -55,6 +56,16 @@ impl WorkerSite {
             queue: Arc::clone(queue),
         };
         names.iter().zip(1..).map(site).collect()
+    }
+
+    /// What an earlier run has begun in the workspace and not finished; `None` if there is nothing, or the user does not want it.
+    pub(crate) async fn begun_before(&self) -> Result<Option<String>, Fault> {
+        let Some(held) = self.read_held().filter(|held| !self.queue.hub.is_discarded_worker(&held.branch))
+        else {
+            return Ok(None);
+        };
+        let Some(commit) = head_commit(&self.described().tree()) else { return Ok(None) };
+        Ok((!self.is_merged(&commit).await?).then_some(held.id))
     }
 
     pub fn queue(&self) -> &Arc<MergeQueue> {
