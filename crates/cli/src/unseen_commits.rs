@@ -83,7 +83,11 @@ impl UnseenCommits {
     /// `None` if all commits of the last run have landed, and checks have seen them or nothing is verified.
     fn of_last_run(project: &Project, status: &ProjectStatus, environment: &Environment) -> Option<Self> {
         let verified = verified_commits(project, status);
-        let RunTip { branch, commit } = HubLayout::in_state(project.state_dir()).runs().next()?;
+        let Some(RunTip { branch, commit }) = HubLayout::in_state(project.state_dir()).runs().next() else {
+            // The project may have been moved: then only its branches tell of runs.
+            let found = has_branches_of_runs(project.root()).then(|| unlanded(project, environment));
+            return found?.ok().flatten().map(Self::unlanded);
+        };
         let is_checked = verified.is_empty() || verified.contains(&commit);
         // The usual case needs no git.
         let is_landed = last_commit(project.root()).as_ref() == Some(&commit);
@@ -142,6 +146,11 @@ impl UnseenCommits {
         let checked = checked.unwrap_or_default();
         format!("Branch {} has {commits}{checked} that no check has seen; {advice}", self.branch)
     }
+}
+
+/// The commits of earlier runs that have not landed.
+fn unlanded(project: &Project, environment: &Environment) -> Result<Option<Unlanded>, Fault> {
+    runtime()?.block_on(async { open_hub(project, environment).await?.unlanded().await })
 }
 
 /// What a killed process has left, a sentence each.

@@ -10,10 +10,12 @@ use autonoe_git::{GitRoom, is_hash, write_ref};
 
 use crate::hub::Hub;
 use crate::hub_layout::WORKSPACE;
+use crate::landing::LandingTarget;
 use crate::landing_error::LandingRefusal;
 use crate::landings::Removed;
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
+use crate::site::SiteOptions;
 use crate::workspace::Workspace;
 use crate::workspace_head::head_commit;
 
@@ -32,6 +34,8 @@ pub(crate) enum EarlierWork {
     /// Nothing to go on with. Whatever was committed is kept in the hub.
     None,
     Continued(Workspace),
+    /// It had landed, and the user does not have it any more.
+    Rejected,
     /// Work that does not go together with the user's commits; what the user should know of it.
     LeftBehind(String),
 }
@@ -67,6 +71,9 @@ impl Hub {
             return Ok(EarlierWork::None);
         } else {
             match self.removed(&commit, from).await? {
+                Removed::Nothing if self.is_rejected(&commit, from).await? => {
+                    return Ok(EarlierWork::Rejected);
+                }
                 Removed::Nothing => {}
                 Removed::All => return Ok(EarlierWork::None),
                 Removed::Part => {
@@ -95,6 +102,40 @@ impl Hub {
             Some(Merge::Unrelated) => LandingRefusal::Diverged,
         };
         self.leave_behind(&existing, &commit, from, why).await.map(EarlierWork::LeftBehind)
+    }
+
+    /// A sentence for the user, if a run goes on with what an earlier one has landed on a branch of another name.
+    pub(crate) fn lands_elsewhere(&self, workspace: &Workspace, target: &LandingTarget) -> Option<String> {
+        let earlier = self.last_fetched(workspace).and_then(|commit| self.landed_on(&commit))?;
+        let is_same = matches!(target, LandingTarget::Branch(wanted) if *wanted == earlier);
+        (!is_same).then(|| {
+            format!(
+                "Commits that an earlier run has landed on {earlier} are part of this run, and land with it."
+            )
+        })
+    }
+
+    /// A sentence for the user, if branches of runs wait that are not known here, or agents that worked at the same time have begun something.
+    pub(crate) async fn unknown_branches(
+        &self,
+        options: &SiteOptions,
+        from: &ProjectRevision,
+    ) -> Result<Option<String>, Fault> {
+        if options.slot.is_some() || options.is_throwaway || self.layout.runs().next().is_some() {
+            return Ok(None);
+        }
+        let branches: Vec<String> = self.left_apart(from).await?.into_iter().map(|tip| tip.branch).collect();
+        Ok((!branches.is_empty()).then(|| {
+            format!(
+                "Commits of runs that are not known here, as if the project had been moved, have not landed: {}. This run begins without them; `autonoe land` lands them.",
+                branches.join(", ")
+            )
+        }))
+    }
+
+    /// Whether a commit had landed on a branch that the user has named, and the user has removed it from there.
+    async fn is_rejected(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+        Ok(self.landed_on(commit).is_some() && !self.is_landed(commit, from).await?)
     }
 
     /// Puts a commit on the branch of its run, in the hub and in the user's repository. Returns a sentence for the user.

@@ -21,11 +21,13 @@ const REMEMBERED: usize = 500;
 /// Lists the commits that `$2` has and `$3` does not; in the repository `$1`.
 const BEYOND: &str = r#"git --git-dir="$1" rev-list "$2" "^$3""#;
 
-/// Whether the changes of `$2` are on the way to `$3` in other commits, as after a rebase, or a commit there has its files, as after a squash;
-/// in the repository `$1`.
+/// Whether the changes of `$2` are on the way to `$3` in other commits, as after a rebase, or a commit there has all of its changes or its files,
+/// as after a squash; in the repository `$1`.
 const IS_REWRITTEN: &str = r#"export GIT_DIR="$1"
 base=$(git merge-base "$2" "$3") || exit 1
 gone=$(git cherry "$3" "$2" 2> /dev/null) && ! echo "$gone" | grep -q '^+' && exit 0
+changes=$(git diff-tree -p "$base" "$2" | git patch-id --stable | cut -d ' ' -f 1)
+[ "$changes" ] && git log -p --no-merges --format='commit %H' "$base..$3" | git patch-id --stable | grep -q "^$changes " && exit 0
 git log --format=%T "$base..$3" | grep -qxF "$(git rev-parse "$2^{tree}")""#;
 
 /// Lists the files in which `$2` and `$3` differ, separated by NUL bytes; in the repository `$1`.
@@ -48,6 +50,18 @@ struct LandingNote {
     commit: String,
     /// What had been settled when it landed.
     settled: Settled,
+    /// Whether it is the user's own, from before the first run.
+    #[serde(default)]
+    is_users: bool,
+    /// The branch on which it landed, if that was not the one that is checked out.
+    #[serde(default)]
+    branch: Option<String>,
+}
+
+impl LandingNote {
+    fn new(commit: &str, settled: &Settled) -> Self {
+        Self { commit: commit.to_owned(), settled: settled.clone(), is_users: false, branch: None }
+    }
 }
 
 /// What the user has removed from the branch.
@@ -59,7 +73,14 @@ pub(crate) enum Removed {
 }
 
 impl Hub {
+    /// Those on the branch that was checked out.
     fn landings(&self) -> Vec<LandingNote> {
+        let mut landings = self.all_landings();
+        landings.retain(|landing| landing.branch.is_none());
+        landings
+    }
+
+    fn all_landings(&self) -> Vec<LandingNote> {
         let text = read_text(&self.layout.directory().join(FILE), DOCUMENT_LIMIT).ok().flatten();
         // A killed process may have left half a line.
         text.unwrap_or_default().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -72,14 +93,31 @@ impl Hub {
 
     /// Notes that the user's branch has a commit, and with it all that is settled.
     pub(crate) fn note_landing(&self, commit: &str, settled: &Settled) -> Result<(), Fault> {
-        let note = LandingNote { commit: commit.to_owned(), settled: settled.clone() };
+        self.append_landing(&LandingNote::new(commit, settled)).map_err(|error| self.unwritable(&error))
+    }
+
+    /// Notes what the user had before the first run.
+    pub(crate) fn note_users_own(&self, commit: &str, settled: &Settled) -> Result<(), Fault> {
+        let note = LandingNote { is_users: true, ..LandingNote::new(commit, settled) };
         self.append_landing(&note).map_err(|error| self.unwritable(&error))
+    }
+
+    /// Notes that a branch which the user has named has a commit.
+    pub(crate) fn note_landing_on(&self, branch: &str, commit: &str, settled: &Settled) -> Result<(), Fault> {
+        let note = LandingNote { branch: Some(branch.to_owned()), ..LandingNote::new(commit, settled) };
+        self.append_landing(&note).map_err(|error| self.unwritable(&error))
+    }
+
+    /// The branch on which a commit has landed, if the user had named one.
+    pub(crate) fn landed_on(&self, commit: &str) -> Option<String> {
+        let mut landings = self.all_landings().into_iter().rev();
+        landings.find(|landing| landing.commit == commit)?.branch
     }
 
     fn append_landing(&self, note: &LandingNote) -> io::Result<()> {
         let path = self.layout.directory().join(FILE);
         let line = serde_json::to_string(note)?;
-        let landings = self.landings();
+        let landings = self.all_landings();
         if landings.len() < 2 * REMEMBERED {
             // A line of its own, whatever a killed process has left before it.
             return writeln!(OpenOptions::new().create(true).append(true).open(path)?, "\n{line}");
@@ -94,7 +132,8 @@ impl Hub {
 
     /// How much of a commit, and of what it is built on, had landed and is no longer on the user's branch.
     pub(crate) async fn removed(&self, commit: &str, from: &ProjectRevision) -> Result<Removed, Fault> {
-        let landed: HashSet<String> = self.landings().into_iter().map(|landing| landing.commit).collect();
+        let landed = self.landings().into_iter().filter(|landing| !landing.is_users);
+        let landed: HashSet<String> = landed.map(|landing| landing.commit).collect();
         let Some(head) = from.commit.as_deref().filter(|head| !landed.is_empty() && *head != commit) else {
             return Ok(Removed::Nothing);
         };

@@ -136,12 +136,16 @@ impl WorkspaceSite {
             true => Ok(EarlierWork::None),
             false => hub.earlier_work(name, &branch, &from, start).await,
         };
-        let is_lost = matches!(earlier, Ok(EarlierWork::LeftBehind(_)))
+        let is_lost = matches!(earlier, Ok(EarlierWork::LeftBehind(_) | EarlierWork::Rejected))
             || (!settled.passed.is_empty() && hub.is_last_landing_gone(&from).await?);
         let lost = if is_lost { hub.lost(settled, &from).await? } else { BTreeSet::new() };
         let (earlier, warning) = match earlier {
-            Ok(EarlierWork::None) => (None, None),
-            Ok(EarlierWork::Continued(workspace)) => (Some(workspace), None),
+            Ok(EarlierWork::None) => (None, hub.unknown_branches(&options, &from).await?),
+            Ok(EarlierWork::Rejected) => (None, None),
+            Ok(EarlierWork::Continued(workspace)) => {
+                let warning = hub.lands_elsewhere(&workspace, &options.target);
+                (Some(workspace), warning)
+            }
             Ok(EarlierWork::LeftBehind(warning)) => (None, Some(warning)),
             // Whatever is wrong with it, nothing of it may be lost.
             Err(fault) => {
@@ -194,7 +198,7 @@ impl WorkspaceSite {
         let landed = landed.map_or_else(|| settled.clone(), |landed| landed.common(settled));
         if let Some(commit) = from.commit.as_ref().filter(|_| is_first) {
             // What there was before the first run is the user's.
-            hub.note_landing(commit, settled)?;
+            hub.note_users_own(commit, settled)?;
         }
         let site = Self {
             hub,
@@ -534,8 +538,8 @@ impl WorkspaceSite {
     }
 
     fn note_landing(&self, commit: &str) -> Result<(), Fault> {
-        if self.options.target != LandingTarget::CheckedOut {
-            return Ok(());
+        if let LandingTarget::Branch(branch) = &self.options.target {
+            return self.hub.note_landing_on(branch, commit, &self.landed);
         }
         // An agent in a slot has no deliverables.
         let landed = match self.options.slot {

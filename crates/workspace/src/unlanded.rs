@@ -64,27 +64,29 @@ impl Hub {
     /// `None` if there are none.
     pub async fn unlanded(&self) -> Result<Option<Unlanded>, Fault> {
         let from = self.update().await?;
-        let Some(last) = self.layout.runs().next() else {
-            return Ok(None);
-        };
-        let is_landed =
-            self.is_landed(&last.commit, &from).await? || self.is_rewritten(&last.commit, &from).await?;
         // It may have worked at the same time as another one, which could not land then.
         let mut apart = self.left_apart(&from).await?;
-        apart.retain(|tip| !is_of_run(&tip.branch, &last.branch) || tip.commit != last.commit);
+        let mut last = self.layout.runs().next();
+        if let Some(tip) = &last {
+            apart.retain(|other| !is_of_run(&other.branch, &tip.branch) || other.commit != tip.commit);
+            let is_landed =
+                self.is_landed(&tip.commit, &from).await? || self.is_rewritten(&tip.commit, &from).await?;
+            last = last.filter(|_| !is_landed);
+        }
         for tip in std::mem::take(&mut apart) {
             if !self.is_rewritten(&tip.commit, &from).await? {
                 apart.push(tip);
             }
         }
-        let mut waiting = (!is_landed).then_some(last).into_iter().chain(apart);
+        let mut waiting = last.into_iter().chain(apart);
         let Some(RunTip { branch, commit }) = waiting.next() else { return Ok(None) };
         let others = waiting.map(|tip| tip.branch).collect();
-        let had_landed = self.removed(&commit, &from).await? != Removed::Nothing;
+        let had_landed =
+            self.landed_on(&commit).is_some() || self.removed(&commit, &from).await? != Removed::Nothing;
         Ok(Some(Unlanded { branch, commit, others, had_landed, from }))
     }
 
-    async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+    pub(crate) async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(false) };
         let users = [from.top.clone()].into_iter().chain(self.repository().directories);
         let room = self.room(self.layout.readable().into_iter().chain(users), [])?;
@@ -101,7 +103,7 @@ impl Hub {
     }
 
     /// The branches of runs in the user's repository that are not merged, those of the last run first.
-    async fn left_apart(&self, from: &ProjectRevision) -> Result<Vec<RunTip>, Fault> {
+    pub(crate) async fn left_apart(&self, from: &ProjectRevision) -> Result<Vec<RunTip>, Fault> {
         let readable = [from.top.clone(), self.layout.base_objects()].into_iter();
         let room = self.room(readable.chain(self.repository().directories), [])?;
         let listed = room.run(UNMERGED, [&from.top, &self.layout.base_objects()]).await;
@@ -113,7 +115,12 @@ impl Hub {
         };
         let of_run =
             |run: RunTip| apart.iter().filter(move |tip| is_of(tip, &run)).cloned().collect::<Vec<_>>();
-        Ok(self.layout.runs().flat_map(of_run).collect())
+        let mut runs = self.layout.runs().peekable();
+        Ok(match runs.peek() {
+            Some(_) => runs.flat_map(of_run).collect(),
+            // The project was moved, or its state was removed: then only these branches tell of runs.
+            None => apart,
+        })
     }
 
     /// How far checks have followed them. `verified` are the commits on which something was verified.

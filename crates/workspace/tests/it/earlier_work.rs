@@ -339,3 +339,74 @@ async fn rewritten_commits_are_neither_merged_again_nor_lost() {
         assert_eq!(fixture.hub.unlanded().await.unwrap(), None, "{rewrite:?}");
     }
 }
+
+#[tokio::test]
+async fn a_squash_beside_other_commits_of_the_user_is_not_merged_again() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    fixture.work(&site.workspace, &[("new.txt", "one\n")]);
+    fixture.work(&site.workspace, &[("new.txt", "one\ntwo\n")]);
+    site.run_ended(&Settled::default()).await.unwrap();
+    fixture.commit(&[("mine.txt", "the user's\n")]);
+    fixture.git(&["merge", "-q", "--squash", "autonoe/1"]);
+    fixture.git(&["commit", "-q", "-m", "squashed"]);
+    fixture.commit(&[("new.txt", "edited since\n")]);
+    let site = run(&fixture, 2).await;
+    assert_eq!((ahead(&fixture, &site).as_str(), &site.warning), ("", &None));
+    assert!(fixture.hub.unlanded().await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn commits_on_a_base_that_the_user_has_amended_had_not_landed() {
+    let fixture = HubFixture::new().await;
+    left_by_a_run(&fixture, "new.txt").await;
+    fixture.git(&["commit", "-q", "--amend", "-m", "amended"]);
+    assert!(!fixture.hub.unlanded().await.unwrap().unwrap().had_landed);
+}
+
+/// The first run lands a file on the branch `feat`.
+async fn landed_on_feat(fixture: &HubFixture) {
+    let target = LandingTarget::Branch("feat".to_owned());
+    let options = SiteOptions { target, ..SiteOptions::default() };
+    let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+    let hub = fixture.hub.clone();
+    let mut site = WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+    fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+    site.session_ended(1, &passed).await.unwrap();
+    site.run_ended(&passed).await.unwrap();
+    assert_eq!(fixture.git(&["log", "-1", "--format=%s", "feat"]), "work");
+}
+
+#[tokio::test]
+async fn what_landed_on_a_named_branch_is_continued_and_said_so() {
+    let fixture = HubFixture::new().await;
+    landed_on_feat(&fixture).await;
+    let site = run(&fixture, 2).await;
+    assert_eq!(ahead(&fixture, &site), "work");
+    let warning = site.warning.unwrap_or_default();
+    assert!(warning.contains("landed on feat are part of this run"), "{warning}");
+}
+
+#[tokio::test]
+async fn what_the_user_has_removed_from_a_named_branch_does_not_come_back() {
+    let fixture = HubFixture::new().await;
+    landed_on_feat(&fixture).await;
+    fixture.git(&["branch", "-D", "feat"]);
+    assert!(fixture.hub.unlanded().await.unwrap().unwrap().had_landed);
+    let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+    let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+    let site = WorkspaceSite::prepare(hub, 2, Start::New, options, &passed).await.unwrap();
+    assert_eq!(ahead(&fixture, &site), "");
+    assert_eq!(site.lost, ["A".to_owned()].into(), "what passed with it is pending again");
+}
+
+#[tokio::test]
+async fn branches_of_runs_are_found_after_the_project_was_moved() {
+    let fixture = HubFixture::new().await;
+    left_by_a_run(&fixture, "new.txt").await;
+    std::fs::remove_dir_all(fixture.home().join("state/hub")).unwrap();
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    assert_eq!(unlanded.branch, "autonoe/1");
+    let warning = run(&fixture, 2).await.warning.unwrap_or_default();
+    assert!(warning.contains("have not landed: autonoe/1. This run begins without them"), "{warning}");
+}
