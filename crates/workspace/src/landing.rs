@@ -712,6 +712,11 @@ fn describe(finished: &Finished) -> String {
     if let Some(lock) = lines().find(|line| line.contains(".lock': File exists")) {
         return plain(lock);
     }
+    if let Some((file, _)) = lines().find_map(|line| {
+        line.trim_start_matches("error: ").strip_prefix("Entry '")?.split_once("' not uptodate")
+    }) {
+        return format!("{file} is not as your last commit has it, although git was told to assume so");
+    }
     if let Some(file) = lines().find_map(|line| line.split_once("Untracked working tree file '")) {
         let file = file.1.split("' would be").next().unwrap_or_default();
         return format!("{file} is not committed and would be overwritten");

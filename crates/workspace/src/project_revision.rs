@@ -1,5 +1,6 @@
 //! The state of the user's repository from which a workspace is made.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -90,6 +91,9 @@ impl ProjectRevision {
         let tags = lines.map(|line| format!("{line}\n")).collect();
         let uncommitted = uncommitted?.stdout;
         let uncommitted = uncommitted.split_terminator('\0').filter_map(|entry| entry.get(3..));
+        // A file that was removed from the index and is still there has two entries.
+        let mut known = HashSet::new();
+        let uncommitted = uncommitted.filter(|name| known.insert(*name));
         let top = repository.top(root).to_owned();
         Ok(Self {
             top,

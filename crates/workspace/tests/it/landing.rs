@@ -732,3 +732,27 @@ async fn ignored_files_of_the_user_are_not_overwritten() {
     assert!(!fixture.home().join("state/hub/landing.json").exists(), "nothing had begun");
     assert_eq!(fixture.read("local.txt"), "");
 }
+
+#[tokio::test]
+async fn a_changed_file_that_git_was_told_to_assume_unchanged_is_named() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.write("a.txt", "the user's\n");
+    fixture.git(&["update-index", "--assume-unchanged", "a.txt"]);
+    let commit = fixture.work(&workspace, &[("a.txt", "agent\n")]);
+    fixture.hub.fetch(&workspace).await.unwrap();
+    let (target, consent) = (LandingTarget::CheckedOut, LandingConsent::default());
+    let landing = fixture.hub.land(&workspace, &commit, &revision, &target, consent).await.unwrap();
+    let Landing::Apart { why, .. } = landing else { panic!("{landing:?}") };
+    let said = "a.txt is not as your last commit has it, although git was told to assume so";
+    assert!(why.to_string().contains(said), "{why}");
+    assert_eq!(fixture.read("a.txt"), "the user's\n");
+}
+
+#[tokio::test]
+async fn an_uncommitted_file_is_named_once() {
+    let fixture = HubFixture::new().await;
+    fixture.git(&["rm", "-q", "--cached", "a.txt"]);
+    let revision = fixture.hub.update().await.unwrap();
+    assert_eq!(revision.uncommitted, ["a.txt"]);
+}
