@@ -715,7 +715,7 @@ fn describe(finished: &Finished) -> String {
     if let Some((file, _)) = lines().find_map(|line| {
         line.trim_start_matches("error: ").strip_prefix("Entry '")?.split_once("' not uptodate")
     }) {
-        return format!("{file} is not as your last commit has it, although git was told to assume so");
+        return format!("{file} is not as your last commit has it, although git is set to assume so");
     }
     if let Some(file) = lines().find_map(|line| line.split_once("Untracked working tree file '")) {
         let file = file.1.split("' would be").next().unwrap_or_default();

@@ -109,12 +109,12 @@ impl Hub {
         let listed = room.run(UNMERGED, [&from.top, &self.layout.base_objects()]).await;
         room.close().await;
         let discarded = self.discarded();
-        let apart: Vec<RunTip> = listed?.stdout.lines().filter_map(RunTip::parse).collect();
-        let is_of = |tip: &&RunTip, run: &RunTip| {
-            is_of_run(&tip.branch, &run.branch) && !discarded.contains(&tip.commit)
+        let is_wanted = |tip: &RunTip| !discarded.contains(&tip.commit);
+        let apart: Vec<RunTip> = listed?.stdout.lines().filter_map(RunTip::parse).filter(is_wanted).collect();
+        let of_run = |run: RunTip| {
+            let is_of = |tip: &&RunTip| is_of_run(&tip.branch, &run.branch);
+            apart.iter().filter(is_of).cloned().collect::<Vec<_>>()
         };
-        let of_run =
-            |run: RunTip| apart.iter().filter(move |tip| is_of(tip, &run)).cloned().collect::<Vec<_>>();
         let mut runs = self.layout.runs().peekable();
         Ok(match runs.peek() {
             Some(_) => runs.flat_map(of_run).collect(),

@@ -398,7 +398,9 @@ async fn refuse_without_waiting_commits(
     environment: &Environment,
     no_sandbox: bool,
 ) -> Result<(), Fault> {
-    if HubLayout::in_state(project.state_dir()).runs().next().is_none() {
+    let layout = HubLayout::in_state(project.state_dir());
+    // A landing that is half done is refused for that reason.
+    if layout.runs().next().is_none() || layout.has_unfinished_landing() {
         return Ok(());
     }
     let Some(waiting) = open_hub_with(project, environment, no_sandbox).await?.unlanded().await? else {

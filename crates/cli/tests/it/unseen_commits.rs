@@ -196,6 +196,10 @@ fn claims_whose_commits_are_not_on_the_branch_are_pending_again() {
     assert!(discarded.contains("Pending again: B.\n"), "A has landed: {discarded}");
 
     project.command(&model, &["run", "-n", "1", "--land", "never"]).output().expect("started");
+    let in_place = project.command(&model, &["run", "--in-place"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&in_place.stderr);
+    assert!(stderr.contains("Commits of an earlier run wait on autonoe/3"), "{stderr}");
+    assert_eq!(in_place.status.code(), Some(2));
     project.commit(&[("B.txt", "the user's\n")]);
     let run = project.run(&model, &["run", "-n", "1", "--land", "never"]);
     let said = "These had passed with commits that your branch does not have, and are pending again: B.";

@@ -744,7 +744,7 @@ async fn a_changed_file_that_git_was_told_to_assume_unchanged_is_named() {
     let (target, consent) = (LandingTarget::CheckedOut, LandingConsent::default());
     let landing = fixture.hub.land(&workspace, &commit, &revision, &target, consent).await.unwrap();
     let Landing::Apart { why, .. } = landing else { panic!("{landing:?}") };
-    let said = "a.txt is not as your last commit has it, although git was told to assume so";
+    let said = "a.txt is not as your last commit has it, although git is set to assume so";
     assert!(why.to_string().contains(said), "{why}");
     assert_eq!(fixture.read("a.txt"), "the user's\n");
 }
