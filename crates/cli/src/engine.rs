@@ -24,6 +24,7 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use autonoe_core::attempt::OpenAttempt;
 use autonoe_core::backend_chain::{BackendChain, ChainEntry};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::{AnnouncementSubject, RunEvent};
@@ -396,7 +397,7 @@ impl Screen {
                 })
                 .collect(),
             gates: gates_for(Phase::Step, &policy),
-            builders,
+            builders: Arc::clone(&builders),
             sinks: sinks.clone(),
             span: span.clone(),
             failed_checks: Arc::clone(&failed_checks),
@@ -409,11 +410,6 @@ impl Screen {
             Ok(plan) => plan,
             Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
         };
-        let branches = site.as_ref().and_then(WorkspaceSite::branches).zip(plan.examiner());
-        let branches = branches.map(|(workspace, examiner)| {
-            let status = Arc::clone(&status) as Arc<dyn StatusReader>;
-            Arc::new(CheckedBranches { workspace, examiner, status }) as Arc<dyn BranchSite>
-        });
         let merged_work = plan.examiner().map(|examiner| {
             let (sinks, span) = (sinks.clone(), span.clone());
             Arc::new(MergedWork {
@@ -430,7 +426,9 @@ impl Screen {
             .has_project_lock()
             .then(|| serve_ports(&project, &run.room_config, &run.workers, &worker_sites));
         let workers = RunWorkers::build(run.workers, &worker_sites, merged_work.as_ref(), tools)?;
-        let mut deliverables = self.deliverables(first, status, &journal, &sinks, &span);
+        let (attempt, branch_status) = (Arc::new(OpenAttempt::default()), Arc::clone(&status));
+        let mut deliverables =
+            self.deliverables(first, status, &journal, &sinks, &span).attempting(Arc::clone(&attempt));
         if let Some(examiner) = plan.examiner() {
             deliverables = deliverables.examined_by(examiner);
         }
@@ -445,6 +443,12 @@ impl Screen {
             deliverables = deliverables.assigning(Box::new(move || harness.current_task()));
         }
         let deliverables = Arc::new(deliverables);
+        let branches = site.as_ref().and_then(WorkspaceSite::branches).zip(plan.examiner());
+        let branches = branches.map(|(workspace, examiner)| {
+            let (status, deliverables) = (branch_status as Arc<dyn StatusReader>, Arc::clone(&deliverables));
+            let site = CheckedBranches { workspace, examiner, status, deliverables, builders, attempt };
+            Arc::new(site) as Arc<dyn BranchSite>
+        });
         let _calls = serve_calls(&run.socket, &deliverables)?;
         let build = |backend: RunBackend| built_backend(backend, &deliverables);
         let verifier = verifier.map(build).transpose()?;
@@ -492,6 +496,7 @@ impl Screen {
             failed_checks,
             budget: run.recovery_budget,
             ladder: run.ladder,
+            best_of: run.best_of,
             branches,
             on_event: &on_recovery,
         };

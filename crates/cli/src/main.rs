@@ -5,6 +5,7 @@
 mod arguments;
 mod backend_name;
 mod backend_settings;
+mod best_of;
 mod browser;
 mod build_info;
 mod check_room;

@@ -47,17 +47,18 @@ pub fn resolve_ladder(
         let parsed = backend.parse::<BackendName>().ok().filter(|backend| is_known(backend, user));
         let known = parsed.filter(|_| model.as_deref() != Some(""));
         let backend = known.ok_or_else(|| unknown(name, user))?;
-        let backend = resolve(BackendWithModel { backend, model }, user, providers, environment);
+        let backend = resolve_ready(&BackendWithModel { backend, model }, user, providers, environment);
         Ok(LadderRung { name: name.clone(), backend })
     };
     user.recovery.ladder.iter().map(rung).collect()
 }
 
-fn is_known(backend: &BackendName, user: &UserConfig) -> bool {
+/// Whether it is known by its name alone.
+pub fn is_known(backend: &BackendName, user: &UserConfig) -> bool {
     match backend {
         BackendName::Native | BackendName::Claude | BackendName::Codex | BackendName::Gemini => true,
         BackendName::Configured(name) => user.agents.contains_key(name),
-        // A command or a file is not a rung: it may contain slashes itself.
+        // A command or a file may contain slashes and commas itself.
         BackendName::Acp(_) | BackendName::Replay(_) => false,
     }
 }
@@ -72,8 +73,9 @@ fn unknown(name: &str, user: &UserConfig) -> Fault {
         .hint("Write `AGENT` or `AGENT/MODEL`, such as \"codex\" or \"claude/opus\".")
 }
 
-fn resolve(
-    rung: BackendWithModel,
+/// `Err` says why the agent cannot work, as a clause.
+pub fn resolve_ready(
+    rung: &BackendWithModel,
     user: &UserConfig,
     providers: &[Provider],
     environment: &Environment,
@@ -89,5 +91,5 @@ fn resolve(
         return Err(format!("`{program}` is not on the PATH"));
     }
     let clause = |fault: Fault| fault.message.trim_end_matches('.').to_owned();
-    resolve_verifier(&rung, providers).map_err(clause)
+    resolve_verifier(rung, providers).map_err(clause)
 }

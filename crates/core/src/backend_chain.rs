@@ -69,7 +69,7 @@ impl<'a> BackendChain<'a> {
     /// `preferred` are names in order of preference; without any that is known, the current backend works.
     pub fn choose(&self, phase: Phase, preferred: &[String]) -> &ChainEntry<'a> {
         let find = |name: &String| {
-            let mut known = std::iter::once(&self.current).chain(&self.named);
+            let mut known = std::iter::once(&self.current).chain(&self.named).chain(&self.reviewer);
             known.find(|entry| entry.backend.name() == name)
         };
         let preferred = || preferred.iter().find_map(find);

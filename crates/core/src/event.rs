@@ -8,6 +8,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::BestOfResult;
 use crate::fault::Fault;
 use crate::gate::{GateRuling, ToolCall};
 use crate::instruction::Phase;
@@ -293,6 +294,8 @@ pub enum RunEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         escalated_to: Option<String>,
     },
+    /// Several agents have made an attempt at the same deliverable, and it is decided which one continues.
+    BestOf(BestOfResult),
     /// A harness raises an alert.
     Alert {
         /// The same whenever the same alert is raised.

@@ -30,6 +30,8 @@ pub enum Phase {
     Inspection,
     /// The run is stuck: a model finds other words for the task.
     Rewriting,
+    /// Several attempts pass their checks: a model that made none of them says which of two is better.
+    Comparison,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -80,6 +82,7 @@ impl Phase {
             Self::Step => "step",
             Self::Inspection => "inspection",
             Self::Rewriting => "rewriting",
+            Self::Comparison => "comparison",
         }
     }
 
@@ -90,7 +93,7 @@ impl Phase {
             Self::Sync => include_str!("instructions/sync.md"),
             Self::Verify => include_str!("instructions/verify.md"),
             Self::Review => include_str!("instructions/review.md"),
-            Self::Step | Self::Inspection | Self::Rewriting => "",
+            Self::Step | Self::Inspection | Self::Rewriting | Self::Comparison => "",
         }
     }
 
@@ -98,9 +101,13 @@ impl Phase {
     pub fn is_planning(self) -> bool {
         match self {
             Self::Initializer | Self::Sync => true,
-            Self::Coding | Self::Verify | Self::Review | Self::Step | Self::Inspection | Self::Rewriting => {
-                false
-            }
+            Self::Coding
+            | Self::Verify
+            | Self::Review
+            | Self::Step
+            | Self::Inspection
+            | Self::Rewriting
+            | Self::Comparison => false,
         }
     }
 
@@ -112,15 +119,25 @@ impl Phase {
             Self::Sync => &[Create, Deprecate, List],
             Self::Verify => &[SetStatus, Verify, List],
             Self::Review => &[Review, List],
-            Self::Step | Self::Inspection | Self::Rewriting => &[],
+            Self::Step | Self::Inspection | Self::Rewriting | Self::Comparison => &[],
         }
     }
 
     pub fn may_write(self) -> bool {
         match self {
             Self::Initializer | Self::Coding | Self::Step => true,
-            Self::Sync | Self::Verify | Self::Review | Self::Inspection | Self::Rewriting => false,
+            Self::Sync
+            | Self::Verify
+            | Self::Review
+            | Self::Inspection
+            | Self::Rewriting
+            | Self::Comparison => false,
         }
+    }
+
+    /// Whether a model is only asked for an answer: what it says is for the run, not for the work.
+    pub fn only_asks(self) -> bool {
+        matches!(self, Self::Rewriting | Self::Comparison)
     }
 }
 

@@ -4,6 +4,7 @@
 //! no other crate of the workspace; all others depend on it.
 
 pub mod agent;
+pub mod attempt;
 pub mod backend_chain;
 pub mod call_watch;
 pub mod check;

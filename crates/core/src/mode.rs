@@ -36,7 +36,12 @@ impl From<Phase> for Mode {
     fn from(phase: Phase) -> Self {
         match phase {
             Phase::Initializer | Phase::Coding | Phase::Step => Self::Run,
-            Phase::Sync | Phase::Verify | Phase::Review | Phase::Inspection | Phase::Rewriting => Self::Sync,
+            Phase::Sync
+            | Phase::Verify
+            | Phase::Review
+            | Phase::Inspection
+            | Phase::Rewriting
+            | Phase::Comparison => Self::Sync,
         }
     }
 }

@@ -278,8 +278,8 @@ pub trait PlanMemory: Send + Sync {
     /// The most recent finished session of a step of this run, with its output.
     async fn last_session(&self) -> Result<Option<Iteration>, Fault>;
 
-    /// The most recent finished session of this run in which a model found other words, with its output.
-    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault>;
+    /// The most recent finished session of this run in which a model was only asked, with its output. See [`Phase::only_asks`].
+    async fn last_answer(&self, phase: Phase) -> Result<Option<Iteration>, Fault>;
 
     /// The most recent conversation of this run.
     async fn conversation(&self) -> Result<Option<serde_json::Value>, Fault>;

@@ -16,7 +16,6 @@ use crate::clock::Clock;
 use crate::event::{AgentEvent, RunEvent, Usage};
 use crate::fault::{Fault, FaultLayer};
 use crate::halt::Halt;
-use crate::instruction::Phase;
 use crate::journal::Journal;
 use crate::ledger::Ledger;
 use crate::money::Usd;
@@ -135,8 +134,8 @@ impl Session<'_> {
                 return Ok(SessionEnd::ExecutionError { fault });
             };
             if let AgentEvent::Conversation { history } = &event {
-                // Other words are for the next session, but what was said about them is not.
-                if phase != Phase::Rewriting {
+                // The answer is for the next session, but what was said about it is not.
+                if !phase.only_asks() {
                     self.journal.conversation(self.number(), history).await?;
                 }
                 continue;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use autonoe_core::attempt::OpenAttempt;
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::examiner::{ClaimPreparation, Examination, Examiner};
@@ -41,6 +42,8 @@ pub struct DeliverableService {
     shared: Option<Arc<dyn SharedTools>>,
     /// Only where several deliverables are built at the same time.
     assigned: Option<Assigned>,
+    /// Only where several agents make an attempt each.
+    attempt: Option<Arc<OpenAttempt>>,
     /// Whether a client has requested the tools of the current phase.
     loaded: watch::Sender<bool>,
 }
@@ -59,6 +62,7 @@ impl DeliverableService {
             halt,
             shared: None,
             assigned: None,
+            attempt: None,
             loaded,
         }
     }
@@ -91,6 +95,25 @@ impl DeliverableService {
     #[must_use]
     pub fn assigning(self, assigned: Assigned) -> Self {
         Self { assigned: Some(assigned), ..self }
+    }
+
+    /// While an attempt is being made, a session can claim its deliverable only, and nothing is recorded.
+    #[must_use]
+    pub fn attempting(self, attempt: Arc<OpenAttempt>) -> Self {
+        Self { attempt: Some(attempt), ..self }
+    }
+
+    /// The deliverable that a session may set; `None` for any.
+    fn assigned(&self) -> Option<String> {
+        let attempted = self.attempt.as_ref().and_then(|attempt| attempt.deliverable());
+        attempted.or_else(|| self.assigned.as_ref().and_then(|assigned| assigned()))
+    }
+
+    /// Sets a deliverable to passed on behalf of the session that built it, if the checks confirm that.
+    pub async fn pass(&self, id: &str) -> Result<(), ChangeError> {
+        let deliverable_id = id.to_owned();
+        let status = DeliverableStatus::Passed;
+        self.set_status(SetStatusArgs { deliverable_id, status, reason: None }).await.map(drop)
     }
 
     /// Tools beside those of deliverables that a session of `phase` has.
@@ -194,7 +217,7 @@ impl DeliverableService {
     async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, ChangeError> {
         let SetStatusArgs { deliverable_id, status: wanted, reason } = arguments;
         let reason = reason.as_deref().unwrap_or_default().trim();
-        if let Some(own) = self.assigned.as_ref().and_then(|assigned| assigned())
+        if let Some(own) = self.assigned()
             && own != deliverable_id
         {
             return Err(Refusal::Validation(format!(
@@ -206,6 +229,10 @@ impl DeliverableService {
             DeliverableStatus::Passed => self.examine(&deliverable_id).await?,
             DeliverableStatus::Pending | DeliverableStatus::Blocked => None,
         };
+        if self.attempt.as_ref().is_some_and(|attempt| attempt.deliverable().is_some()) {
+            let found = examination.map(|examination| examination.message).unwrap_or_default();
+            return Ok(done(held(wanted, &deliverable_id, &found)));
+        }
         let finding = examination.as_ref().map(|examination| examination.finding.clone());
         let (change, _) = self
             .status
@@ -328,6 +355,18 @@ impl DeliverableService {
             "omitted": matching.len() - shown.len(),
             "deliverables": shown,
         }))
+    }
+}
+
+/// What an attempt learns of its claim.
+fn held(wanted: DeliverableStatus, id: &str, found: &str) -> String {
+    match wanted {
+        DeliverableStatus::Passed => format!(
+            "Your attempt at {id} is accepted, and the status changes if it is the one that is chosen. End your session now. {found}"
+        ),
+        DeliverableStatus::Pending | DeliverableStatus::Blocked => format!(
+            "The status of {id} does not change during an attempt. Say in your last message what you found, and end your session"
+        ),
     }
 }
 

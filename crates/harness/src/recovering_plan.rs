@@ -4,7 +4,9 @@
 //! The inner plan decides what is progress for the run: if it says that a session was progress, it was. The score decides about the others.
 //! Everything is saved before it is acted on, so that a process that was killed continues the remedy that it was at and repeats none.
 
+mod attempts;
 mod branch_site;
+mod comparing;
 mod exploring;
 mod judging;
 mod rewriting;
@@ -28,11 +30,11 @@ use autonoe_core::progress::settled;
 use autonoe_core::status::ProjectStatus;
 use tokio::task::{JoinHandle, spawn_blocking};
 
-pub use self::branch_site::BranchSite;
+pub use self::branch_site::{BranchChecks, BranchDiff, BranchSite};
 use self::saved::SavedRecovery;
 use crate::failed_checks::FailedChecks;
 use crate::progress::{FailedCheck, TreeSnapshot};
-use crate::recovery::{LoopContext, Recovery, RecoveryBudget, Rung};
+use crate::recovery::{BestOf, LoopContext, Recovery, RecoveryBudget, RemedyStep, Rung};
 use crate::roadmap::Task;
 use crate::stuck::StuckState;
 
@@ -47,6 +49,8 @@ pub struct RecoverySetup<'a> {
     pub budget: RecoveryBudget,
     /// Backends and models of the user's configuration, the most capable last. The run has all of them.
     pub ladder: Vec<Rung>,
+    /// Who makes an attempt at a deliverable that a session has failed at; `None` if nobody asked for that. The run has all of them.
+    pub best_of: Option<BestOf>,
     /// `None` where agents work in the user's checkout, or nothing comes home.
     pub branches: Option<Arc<dyn BranchSite>>,
     /// Called for every event, after it is on record.
@@ -136,9 +140,11 @@ impl<'a> RecoveringPlan<'a> {
             current: self.state.own.clone(),
             ladder: self.setup.ladder.clone(),
             can_branch: self.setup.branches.is_some() && is_deliverable,
+            agents: if is_deliverable { self.agents_for(task.id.as_str()) } else { Vec::new() },
             ..LoopContext::default()
         };
         self.recovery.next(&task, context);
+        self.note_attempts();
         if self.recovery.state().current().is_none() {
             self.state.has_given_up = true;
             return PlanVerdict::Stuck { idle_sessions: self.state.idle_sessions, tried: self.tried() };
@@ -165,7 +171,11 @@ impl<'a> RecoveringPlan<'a> {
         let Some(remedy) = self.recovery.state().current() else {
             return session;
         };
-        let prompt = match self.branch() {
+        let makes_attempts = self.recovery.makes_attempts();
+        if makes_attempts {
+            session = self.attempt_session(session);
+        }
+        let prompt = match self.branch().filter(|_| !makes_attempts) {
             Some(branch) => Some(&branch.prompt),
             None => remedy.result.new_prompt.as_ref(),
         };
@@ -183,6 +193,9 @@ impl<'a> RecoveringPlan<'a> {
     /// What works instead of the run's own backend and model; `None` if they work themselves.
     fn rung(&self) -> Option<&Rung> {
         let remedy = self.recovery.state().current()?;
+        if self.recovery.makes_attempts() {
+            return self.branch().map(|branch| &branch.rung);
+        }
         let rung = self.branch().map(|branch| &branch.rung).or(remedy.result.escalated_to.as_ref())?;
         Some(rung).filter(|rung| **rung != self.state.own && self.setup.ladder.contains(rung))
     }
@@ -212,7 +225,11 @@ impl Plan for RecoveringPlan<'_> {
         if let Some(session) = self.rewriting_session() {
             return Ok(NextAction::Session(session));
         }
+        if let Some(session) = self.comparing_session().await? {
+            return Ok(NextAction::Session(session));
+        }
         self.prepare_workspace().await?;
+        self.claim_chosen().await?;
         let session = match self.inner.next(so_far).await? {
             NextAction::Session(session) => session,
             other @ (NextAction::Done(_) | NextAction::Wait) => return Ok(other),
@@ -246,6 +263,7 @@ impl Plan for RecoveringPlan<'_> {
             // It is on record, but perhaps nobody has seen it.
             self.remedy_event().iter().for_each(self.setup.on_event);
         }
+        self.hold_claims();
         Ok(NextAction::Session(self.apply_remedy(session)))
     }
 
@@ -253,9 +271,15 @@ impl Plan for RecoveringPlan<'_> {
         if finished.instruction.name == Phase::Rewriting {
             return self.judge_rewriting(finished).await;
         }
+        if finished.instruction.name == Phase::Comparison {
+            return self.judge_comparison(finished).await;
+        }
         let verdict = self.inner.judge(finished).await?;
         self.note(finished);
         let is_of_rung = self.rung().is_some();
+        if is_of_rung {
+            self.note_unusable(finished);
+        }
         match (&finished.outcome, &verdict) {
             (
                 SessionEnd::Completed | SessionEnd::MaxTurns | SessionEnd::Stuck { .. },
@@ -288,6 +312,7 @@ impl Plan for RecoveringPlan<'_> {
 
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
         self.leave_exploration().await?;
+        self.claim_chosen().await?;
         self.inner.confirm_passed().await
     }
 

@@ -1,9 +1,10 @@
 //! What is tried when a task is stuck: one remedy after another, within one budget, none twice.
 //!
-//! The order is: a nudge, the task in other words, another model, three approaches, a person. What was tried is recorded before it is acted
+//! The order is: an attempt by each of several agents, if the user asked for that, a nudge, the task in other words, another model, three approaches, a person. What was tried is recorded before it is acted
 //! on, so that a process that was killed continues the remedy that it was at.
 
 mod approaches;
+mod best_of;
 mod escalation;
 mod exploration;
 mod mutation;
@@ -20,7 +21,11 @@ use serde::{Deserialize, Serialize};
 use crate::roadmap::Task;
 use escalation::ESCALATION;
 
-pub use approaches::{BranchOutcome, Exploration, ExplorationBranch, ExplorationState, KeptBranch};
+pub use approaches::{
+    BranchOutcome, Exploration, ExplorationBranch, ExplorationKind, ExplorationState, KeptBranch,
+};
+pub(crate) use best_of::BEST_OF;
+pub use best_of::{BestOf, BestOfAgents, Choice, Comparison, choose, comparisons_won, leaders, next_pair};
 pub use escalation::ModelEscalator;
 pub use exploration::BranchExplorer;
 pub use mutation::{Mutation, PromptMutator};
@@ -121,7 +126,7 @@ pub struct Recovery {
 impl Recovery {
     /// With the usual remedies; `state` is the one in the journal.
     pub fn new(budget: RecoveryBudget, state: RecoveryState) -> Self {
-        let mut strategies: Vec<Box<dyn RecoveryStrategy>> = vec![Box::new(Nudge)];
+        let mut strategies: Vec<Box<dyn RecoveryStrategy>> = vec![Box::new(BestOfAgents), Box::new(Nudge)];
         for mutation in Mutation::ALL {
             strategies.push(Box::new(PromptMutator { mutation }));
         }
@@ -198,7 +203,7 @@ impl Recovery {
         }
     }
 
-    /// The approaches of the current remedy; `None` if it is another one.
+    /// The approaches or attempts of the current remedy; `None` if it is another one.
     pub fn exploration(&self) -> Option<(&Exploration, &ExplorationState)> {
         let remedy = self.state.current()?;
         Some((remedy.result.branch.as_ref()?, &remedy.exploration))
@@ -242,11 +247,19 @@ impl Recovery {
     }
 
     fn count(&mut self, cost: Usd) {
-        self.state.sessions_used = self.state.sessions_used.saturating_add(1);
-        self.state.cost_used += cost;
         if let Some(remedy) = self.state.current_mut() {
             remedy.used += 1;
         }
+        // Attempts that the user asked for have the limits of the run only.
+        if !self.makes_attempts() {
+            self.state.sessions_used = self.state.sessions_used.saturating_add(1);
+            self.state.cost_used += cost;
+        }
+    }
+
+    /// Whether several agents make an attempt each.
+    pub fn makes_attempts(&self) -> bool {
+        self.exploration().is_some_and(|(exploration, _)| exploration.kind == ExplorationKind::Attempts)
     }
 }
 

@@ -180,6 +180,7 @@ impl RunNotifications {
             | RunEvent::RepetitionNoticed { .. }
             | RunEvent::Progress { .. }
             | RunEvent::Remedy { .. }
+            | RunEvent::BestOf(_)
             | RunEvent::Announcement { .. }
             | RunEvent::Notice { .. }
             | RunEvent::Warning { .. } => {}

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use autonoe_core::event::{Event, RunEvent, Usage};
 use autonoe_core::fault::Fault;
+use autonoe_core::instruction::Phase;
 use autonoe_core::journal::{Journal, JournalRecord};
 use autonoe_core::plan::{Iteration, PlanMemory};
 use autonoe_core::plans::VerificationReader;
@@ -277,9 +278,9 @@ impl PlanMemory for SqliteJournal {
         self.writer.run(move |db| records::last_session(db, run, SessionKind::Step)).await
     }
 
-    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
+    async fn last_answer(&self, phase: Phase) -> Result<Option<Iteration>, Fault> {
         let run = self.run;
-        self.writer.run(move |db| records::last_session(db, run, SessionKind::Rewriting)).await
+        self.writer.run(move |db| records::last_session(db, run, SessionKind::Answer(phase))).await
     }
 
     async fn conversation(&self) -> Result<Option<serde_json::Value>, Fault> {

@@ -139,6 +139,7 @@ impl TelemetrySink {
             | RunEvent::RepetitionNoticed { .. }
             | RunEvent::Progress { .. }
             | RunEvent::Remedy { .. }
+            | RunEvent::BestOf(_)
             | RunEvent::Alert { .. }
             | RunEvent::Waiting { .. } => {}
             RunEvent::Warning { message } => self.event(span, "autonoe.trouble", message, Vec::new()),

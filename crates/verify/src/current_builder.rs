@@ -19,6 +19,8 @@ struct Sessions {
     builders: BTreeMap<u32, Builder>,
     /// The sessions that have not ended, with the deliverables for which they were begun.
     at_work: BTreeMap<u32, Option<String>>,
+    /// A deliverable that was built in a session before the last one, and its builder.
+    credited: Option<(String, Builder)>,
 }
 
 impl CurrentBuilder {
@@ -27,10 +29,23 @@ impl CurrentBuilder {
         self.lock().builders.values().next_back().cloned()
     }
 
+    /// Until the next session, this deliverable is another session's: of several attempts at it, that one was chosen.
+    pub fn credit(&self, deliverable: &str, backend: &str, model: &str) {
+        let mut sessions = self.lock();
+        let is_it = |builder: &&Builder| builder.backend == backend && builder.model == model;
+        let known = sessions.builders.values().rev().find(is_it).cloned();
+        let (backend, model) = (backend.to_owned(), model.to_owned());
+        let builder = known.unwrap_or(Builder { backend, model, cost_usd: None });
+        sessions.credited = Some((deliverable.to_owned(), builder));
+    }
+
     /// The builder of a deliverable: of the sessions that work at the same time the one that was begun for it. One that works alone may build
     /// any of them.
     pub fn of(&self, deliverable: &str) -> Option<Builder> {
         let sessions = self.lock();
+        if let Some((_, builder)) = sessions.credited.as_ref().filter(|(id, _)| id == deliverable) {
+            return Some(builder.clone());
+        }
         let is_for = |begun_for: &Option<String>| begun_for.as_deref() == Some(deliverable);
         let own =
             sessions.at_work.iter().find(|(_, begun_for)| sessions.at_work.len() > 1 && is_for(begun_for));
@@ -52,6 +67,7 @@ impl Sink for CurrentBuilder {
                 let mut sessions = self.lock();
                 sessions.builders.insert(*number, builder);
                 sessions.at_work.insert(*number, deliverable.clone());
+                sessions.credited = None;
             }
             Event::Run(RunEvent::SessionEnded { number, .. }) => drop(self.lock().at_work.remove(number)),
             Event::Agent(AgentEvent::Usage(usage)) => {

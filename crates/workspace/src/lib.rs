@@ -64,7 +64,7 @@ mod workspace_head;
 mod workspace_preparation;
 mod writing_settings;
 
-pub use branches::WorkspaceBranches;
+pub use branches::{CommitDiff, WorkspaceBranches};
 pub use checked_part::CheckedPart;
 pub use earlier_work::Start;
 pub use first_commit::Beginning;

@@ -9,7 +9,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::hub_refs;
 use autonoe_git::write_ref;
 
-use crate::branches::WorkspaceBranches;
+use crate::branches::{LandingHold, WorkspaceBranches};
 use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::earlier_work::{EarlierWork, Start};
 use crate::first_commit::Beginning;
@@ -70,6 +70,7 @@ pub struct WorkspaceSite {
     last_landed: Option<String>,
     /// What is verified was verified on this commit; nothing after it lands.
     checked: CheckedCommit,
+    landing_hold: LandingHold,
     /// Whether workers have taken over: what the workspace has is known, and only they change the run's branch.
     is_left: bool,
 }
@@ -215,6 +216,7 @@ impl WorkspaceSite {
             last_session: 0,
             last_landed: None,
             checked: CheckedCommit::default(),
+            landing_hold: LandingHold::default(),
             is_left: false,
         };
         site.hub.carry_in(&site.workspace, &site.from)?;
@@ -245,6 +247,7 @@ impl WorkspaceSite {
             from: self.from.clone(),
             name: self.options.workspace().to_owned(),
             checked: self.checked.clone(),
+            landing_hold: self.landing_hold.clone(),
         };
         (!self.options.is_throwaway).then_some(branches)
     }
@@ -451,6 +454,7 @@ impl WorkspaceSite {
     /// Whether more deliverables have come as far as a landing needs than at the last one.
     fn has_more_to_land(&self, settled: &Settled) -> bool {
         match self.options.when {
+            _ if self.landing_hold.is_on() => false,
             LandWhen::Passed => !settled.passed.is_subset(&self.landed.passed),
             LandWhen::Verified => !settled.verified.is_subset(&self.landed.verified),
             LandWhen::End | LandWhen::Never => false,

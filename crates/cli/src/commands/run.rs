@@ -12,6 +12,7 @@ use self::sentence::write_spec;
 use super::pr::{PrArgs, cmd_pr};
 use crate::arguments::{CommonArgs, SpecArgs, WorkArgs};
 use crate::backend_name::BackendWithModel;
+use crate::best_of::{BestOfRequest, attempts, not_with_agents};
 use crate::completion_candidates;
 use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
@@ -60,6 +61,14 @@ pub struct RunArgs {
     /// Build this many deliverables at the same time, as far as the plan says that they are independent
     #[arg(long, value_name = "COUNT", value_parser = agents, conflicts_with_all = ["in_place", "no_sandbox", "resume"])]
     pub agents: Option<u32>,
+
+    /// When a session has failed at a deliverable, let this many agents make an attempt at it, one after another, and continue with the best
+    #[arg(long, value_name = "COUNT", value_parser = attempts, conflicts_with_all = ["in_place", "no_sandbox"])]
+    pub best_of: Option<usize>,
+
+    /// Agents that make an attempt each, as NAME or NAME:MODEL [default: the first that are ready]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "best_of", add = ArgValueCandidates::new(completion_candidates::agents))]
+    pub backends: Vec<BackendWithModel>,
 
     /// Count only verified deliverables as done, not those that an agent merely claims
     #[arg(long)]
@@ -131,6 +140,9 @@ fn branch_name(text: &str) -> Result<String, NotABranchName> {
 }
 
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
+    if args.best_of.is_some() && args.agents.is_some_and(|agents| agents > 1) {
+        return Err(not_with_agents());
+    }
     // In the background, the process in the foreground has done it.
     if let Some(sentence) = args.sentence.as_ref().filter(|_| !args.common.in_background) {
         let project = environment.project(&args.common.project)?;
@@ -150,7 +162,8 @@ pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
     };
     let request = RunRequest::of_spec(job, &args.common, &args.spec).working(&args.work, site);
     let workers = args.agents.filter(|agents| *agents > 1).unwrap_or_default();
-    let request = RunRequest { approve_plan: args.approve_plan, workers, ..request };
+    let best_of = args.best_of.map(|attempts| BestOfRequest { attempts, backends: args.backends.clone() });
+    let request = RunRequest { approve_plan: args.approve_plan, workers, best_of, ..request };
     let code = drive(request, &environment)?;
     match args.pr && code == exit::DONE {
         true => cmd_pr(&PrArgs::after_run(&args.common.project, args.branch, args.accept_ci), &environment),

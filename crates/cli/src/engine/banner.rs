@@ -24,6 +24,10 @@ pub fn lines(run: &ResolvedRun) -> Vec<String> {
     if run.workers.len() > 1 {
         lines.push(("Agents", format!("{} at once", run.workers.len())));
     }
+    if let Some(best_of) = &run.best_of {
+        let agents: Vec<String> = best_of.agents.iter().map(ToString::to_string).collect();
+        lines.push(("Best of", format!("{} after a failure: {}", agents.len(), agents.join(", "))));
+    }
     lines.push(("Sandbox", run.room_config.sandbox.layer().name().to_owned()));
     let (options, limits) = (&run.options, &run.options.limits);
     let thinking = options.thinking.zip(run.backends.first());

@@ -5,6 +5,7 @@ use autonoe_workspace::SiteOptions;
 
 use super::job::RunJob;
 use crate::arguments::{CommonArgs, SpecArgs, WorkArgs};
+use crate::best_of::BestOfRequest;
 
 const DESTRUCTIVE: &str =
     "destructive commands (rm, mv) are enabled; files can be deleted within the project directory.";
@@ -30,6 +31,8 @@ pub struct RunRequest<'a> {
     pub site: Option<SiteOptions>,
     /// Deliverables that are built at the same time, each in a workspace of its own; 0 if one is built after another.
     pub workers: u32,
+    /// Several agents make an attempt at what a session has failed at.
+    pub best_of: Option<BestOfRequest>,
     /// The lock of the workspace's slot, for an agent that may work at the same time as others.
     pub agent_lock: Option<AgentLock>,
     /// Printed before anything else.
@@ -51,6 +54,7 @@ impl<'a> RunRequest<'a> {
             no_sandbox: false,
             site: None,
             workers: 0,
+            best_of: None,
             agent_lock: None,
             warning: None,
         }

@@ -14,7 +14,7 @@ use autonoe_core::money::Usd;
 use autonoe_core::outage::DEFAULT_MAX_OUTAGE;
 use autonoe_core::redact::SecretValues;
 use autonoe_core::runner::RunOptions;
-use autonoe_harness::recovery::{RECOVERY_SHARE, RecoveryBudget, Rung};
+use autonoe_harness::recovery::{BestOf, RECOVERY_SHARE, RecoveryBudget, Rung};
 use autonoe_model::Tuning;
 use autonoe_policy::{PolicyOptions, path_rules_for};
 use autonoe_sandbox::{RoomConfig, RunningSandboxes, SandboxLayer};
@@ -35,6 +35,7 @@ use super::setup::{
 use crate::arguments::CommonArgs;
 use crate::backend_name::BackendName;
 use crate::backend_settings::{BackendSettings, SettingsReader};
+use crate::best_of::needs_workspace;
 use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
@@ -63,6 +64,8 @@ pub struct ResolvedRun {
     pub named_backends: Vec<RunBackend>,
     /// What the run tries when it is stuck, as far as it is ready.
     pub ladder: Vec<Rung>,
+    /// Who makes an attempt at what a session has failed at.
+    pub best_of: Option<BestOf>,
     pub recovery_budget: RecoveryBudget,
     pub room_config: RoomConfig,
     pub checkouts: CheckoutFactory,
@@ -155,6 +158,7 @@ impl ResolvedRun {
             site,
             agent_lock,
             workers,
+            best_of,
             ..
         } = request;
         let verifier = match &job {
@@ -175,8 +179,24 @@ impl ResolvedRun {
         let mut named: Vec<(String, Result<ResolvedBackend, Fault>)> = named.collect();
         let ladder = resolve_ladder(&user, &providers, environment)?;
         let rungs = ladder.iter().filter_map(LadderRung::rung).collect();
-        let skipped = ladder.iter().filter_map(LadderRung::why_skipped).collect::<Vec<_>>();
-        for resolved in ladder.into_iter().filter_map(|rung| rung.backend.ok()) {
+        let mut skipped = ladder.iter().filter_map(LadderRung::why_skipped).collect::<Vec<_>>();
+        let best_of = best_of.filter(|_| !job.is_over());
+        if best_of.is_some() && site.is_none() {
+            return Err(needs_workspace());
+        }
+        let of_ladder: Vec<ResolvedBackend> =
+            ladder.into_iter().filter_map(|rung| rung.backend.ok()).collect();
+        let judges: Vec<ResolvedBackend> =
+            verifier.iter().chain(&of_ladder).chain(chain.first()).cloned().collect();
+        let resolved = best_of.map(|best_of| best_of.resolve(&judges, &user, &providers, environment));
+        let (best_of, attempting) = match resolved.transpose()? {
+            Some(resolved) => {
+                skipped.extend(resolved.skipped);
+                (Some(resolved.best_of), resolved.backends)
+            }
+            None => (None, Vec::new()),
+        };
+        for resolved in of_ladder.into_iter().chain(attempting) {
             let is_known = |(_, other): &(String, Result<ResolvedBackend, Fault>)| {
                 other.as_ref().is_ok_and(|other| other.backend == resolved.backend)
             };
@@ -340,6 +360,7 @@ impl ResolvedRun {
             verifier,
             named_backends,
             ladder: rungs,
+            best_of,
             recovery_budget,
             room_config,
             checkouts,

@@ -225,6 +225,7 @@ pub fn run_activity(state: &mut ActivityState, event: &RunEvent, at: Option<Time
         | RunEvent::RepetitionNoticed { .. }
         | RunEvent::Progress { .. }
         | RunEvent::Remedy { .. }
+        | RunEvent::BestOf(_)
         | RunEvent::Alert { .. }
         | RunEvent::Landing { .. }
         | RunEvent::Checked { .. }

@@ -261,6 +261,13 @@ impl Presenter {
                     );
                 }
             }
+            // Each attempt has a line of its own.
+            RunEvent::Remedy { name, .. } if name == "best_of" => {}
+            RunEvent::BestOf(result) => {
+                let is_chosen = result.winner.is_some();
+                let level = if is_chosen { MessageLevel::Good } else { MessageLevel::Setback };
+                self.print(level, &format!("[BEST OF] {}", result.message));
+            }
             RunEvent::Remedy { name, idle_sessions, escalated_to, .. } => {
                 let to = escalated_to.as_ref().map(|to| format!(" to {to}")).unwrap_or_default();
                 self.line(

@@ -7,7 +7,6 @@ use super::running::Ended;
 use crate::agent::{Instruction, SessionSpec};
 use crate::event::RunEvent;
 use crate::fault::Fault;
-use crate::instruction::Phase;
 use crate::journal::JournalRecord;
 use crate::outcome::SessionEnd;
 use crate::plan::{Iteration, NextSession, RunState, RunningSession};
@@ -65,7 +64,7 @@ impl<'a> Runner<'a> {
             },
         );
         // The user's messages and the conversation are for the work.
-        let is_work = instruction.name != Phase::Rewriting;
+        let is_work = !instruction.name.only_asks();
         let steering = if is_work { self.steering.for_session() } else { Steering::default() };
         let instruction = self.with_messages(number, instruction, &steering).await?;
         let session = Session {

@@ -9,10 +9,19 @@ use tokio::task::spawn_blocking;
 
 use super::RecoveringPlan;
 use crate::progress::TreeSnapshot;
-use crate::recovery::{BranchOutcome, ExplorationBranch, RemedyOutcome, RemedyStep};
+use crate::recovery::{BranchOutcome, ExplorationBranch, ExplorationKind, RemedyOutcome, RemedyStep};
 
 /// Characters of a commit that are shown.
 const SHOWN_COMMIT: usize = 10;
+
+/// The last session of a branch.
+#[derive(Debug, Default)]
+pub(super) struct EndedBranch<'a> {
+    /// What the agent said.
+    pub said: &'a str,
+    /// Why it could not work.
+    pub problem: Option<&'a str>,
+}
 
 impl RecoveringPlan<'_> {
     /// The approach that the next session tries; `None` if the current remedy is another one.
@@ -31,7 +40,7 @@ impl RecoveringPlan<'_> {
             let deliverable =
                 self.recovery.exploration().map(|(exploration, _)| exploration.deliverable.clone());
             let commit = site.save().await?;
-            let passed_before = site.checks_passed(&deliverable.unwrap_or_default()).await?;
+            let passed_before = site.examine(&deliverable.unwrap_or_default()).await?.passed;
             self.setup.failed_checks.of_session();
             if let Some(state) = self.recovery.exploration_mut() {
                 (state.start, state.passed_before) = (Some(commit), passed_before);
@@ -52,19 +61,24 @@ impl RecoveringPlan<'_> {
     fn branch_notice(&self) -> Option<RunEvent> {
         let (exploration, state) = self.recovery.exploration()?;
         let branch = self.branch()?;
-        let message = format!(
-            "Approach {} of {}, from commit {}: {}.",
-            state.outcomes.len() + 1,
-            exploration.branches.len(),
-            short(state.start.as_deref().unwrap_or_default()),
-            branch.approach
-        );
+        let (number, of) = (state.outcomes.len() + 1, exploration.branches.len());
+        let start = short(state.start.as_deref().unwrap_or_default());
+        let message = match exploration.kind {
+            ExplorationKind::Approaches => {
+                format!("Approach {number} of {of}, from commit {start}: {}.", branch.approach)
+            }
+            ExplorationKind::Attempts => format!(
+                "Attempt {number} of {of} at {}, from commit {start}: {}.",
+                exploration.deliverable, branch.rung
+            ),
+        };
         Some(RunEvent::Notice { message })
     }
 
     /// Ends the approach if its sessions are used up, and the exploration if it was the last one. The caller saves.
     pub(super) async fn advance_exploration(
         &mut self,
+        ended: &EndedBranch<'_>,
         events: &mut Vec<RunEvent>,
     ) -> Result<RemedyStep, Fault> {
         let Some((exploration, state)) = self.recovery.exploration() else {
@@ -73,28 +87,42 @@ impl RecoveringPlan<'_> {
         let (Some(branch), Some(site)) = (self.branch().cloned(), self.setup.branches.clone()) else {
             return Ok(self.recovery.end(RemedyOutcome::Failed));
         };
-        let is_spent = self.recovery.sessions_left() == 0;
+        let makes_attempts = self.recovery.makes_attempts();
+        let is_spent = self.recovery.sessions_left() == 0 && !makes_attempts;
         if state.used < branch.sessions && !is_spent {
             return Ok(RemedyStep::Continue);
         }
         let is_last = is_spent || state.outcomes.len() + 1 == exploration.branches.len();
         let (deliverable, score) = (exploration.deliverable.clone(), state.score);
         let kept = site.keep(&branch.approach).await?;
-        let checks_passed = site.checks_passed(&deliverable).await?;
+        let checks = site.examine(&deliverable).await?;
         // They are about a commit that may not go on.
         self.setup.failed_checks.of_session();
-        let outcome = BranchOutcome { id: branch.id, checks_passed, score, kept };
+        let mut outcome = BranchOutcome {
+            id: branch.id,
+            checks_passed: checks.passed,
+            holds: checks.holds,
+            score,
+            kept,
+            problem: ended.problem.map(str::to_owned),
+            ..BranchOutcome::default()
+        };
+        if makes_attempts {
+            outcome = self.attempt_outcome(outcome, &checks, ended.said, site.as_ref()).await?;
+        }
         if let Some(state) = self.recovery.exploration_mut() {
             state.outcomes.push(outcome);
             (state.used, state.score) = (0, 0.0);
         }
-        match is_last {
-            true => Ok(self.decide(events)),
-            false => {
-                self.state.go_to = self.exploration_start();
-                Ok(RemedyStep::Continue)
-            }
+        if !is_last {
+            self.state.go_to = self.exploration_start();
+            return Ok(RemedyStep::Continue);
         }
+        Ok(match makes_attempts {
+            true if self.pending_comparison().is_some() => RemedyStep::Continue,
+            true => self.decide_attempts(events),
+            false => self.decide(events),
+        })
     }
 
     /// The checks decide: the winner's commits become those of the run.
@@ -104,7 +132,7 @@ impl RecoveringPlan<'_> {
         };
         // An approach without a commit has led to nothing that could go on.
         let outcomes: Vec<BranchOutcome> =
-            state.outcomes.iter().filter(|one| self.has_commits(one)).cloned().collect();
+            state.outcomes.iter().filter(|one| state.has_commits(one)).cloned().collect();
         let winner = exploration.winner(state.passed_before, &outcomes);
         events.push(RunEvent::Notice { message: self.result(winner.as_ref()) });
         let commit = winner.as_ref().map(|winner| winner.kept.commit.clone());
@@ -126,7 +154,8 @@ impl RecoveringPlan<'_> {
         let Some(site) = self.setup.branches.clone() else {
             return Ok(());
         };
-        let mut events = Vec::new();
+        site.hold(None);
+        let mut events = self.leave_attempts(site.as_ref()).await?;
         if let Some(start) = self.exploration_start() {
             let (Some(branch), Some((_, state))) = (self.branch().cloned(), self.recovery.exploration())
             else {
@@ -136,7 +165,7 @@ impl RecoveringPlan<'_> {
             // Otherwise it has not begun.
             if self.state.go_to.is_none() {
                 let kept = site.keep(&branch.approach).await?;
-                outcomes.push(BranchOutcome { id: branch.id, checks_passed: 0, score: 0.0, kept });
+                outcomes.push(BranchOutcome { id: branch.id, kept, ..BranchOutcome::default() });
             }
             let message =
                 format!("The run ends before all approaches were tried.{}", self.kept(&outcomes, None));
@@ -152,7 +181,7 @@ impl RecoveringPlan<'_> {
         Ok(())
     }
 
-    fn exploration_start(&self) -> Option<String> {
+    pub(super) fn exploration_start(&self) -> Option<String> {
         self.recovery.exploration().and_then(|(_, state)| state.start.clone())
     }
 
@@ -185,7 +214,7 @@ impl RecoveringPlan<'_> {
     }
 
     /// Where the commits of approaches are that do not go on; empty if there are none.
-    fn kept(&self, outcomes: &[BranchOutcome], winner: Option<&BranchOutcome>) -> String {
+    pub(super) fn kept(&self, outcomes: &[BranchOutcome], winner: Option<&BranchOutcome>) -> String {
         let Some(site) = &self.setup.branches else {
             return String::new();
         };

@@ -9,6 +9,7 @@ use autonoe_core::plan::{Iteration, PlanVerdict, RunState};
 use autonoe_core::status::ProjectStatus;
 use tokio::task::spawn_blocking;
 
+use super::exploring::EndedBranch;
 use super::{RecoveringPlan, Start, settled_names};
 use crate::progress::{SessionTrace, TreeSnapshot};
 use crate::recovery::{RemedyOutcome, RemedyStep, Rung};
@@ -55,7 +56,8 @@ impl RecoveringPlan<'_> {
         let step = if is_branch {
             let score = if progress == ProgressVerdict::Idle { 0.0 } else { report.score };
             self.recovery.observe_branch(score, finished.spent.cost);
-            Some(self.advance_exploration(&mut events).await?)
+            let ended = EndedBranch { said: &finished.output.text, problem: None };
+            Some(self.advance_exploration(&ended, &mut events).await?)
         } else {
             events.extend(self.branch_won());
             let remedy = self.recovery.state().current().is_some();
@@ -64,8 +66,15 @@ impl RecoveringPlan<'_> {
         // Whether an approach has led to something is decided in the end.
         let observed = if is_branch { ProgressVerdict::Idle } else { progress };
         let stuck = self.state.stuck.observe(observed, &finished.output.text);
+        // A claim that the checks refuse, or nothing new.
+        let has_failed = !has_settled && (!failed_checks.is_empty() || progress == ProgressVerdict::Idle);
+        let begins_attempts =
+            step.is_none() && has_failed && self.begins_attempts(&finished.instruction, &mut events);
         let verdict = match (step, stuck) {
             _ if matches!(verdict, PlanVerdict::Done(_)) => verdict,
+            (None, _) if begins_attempts => {
+                self.next_remedy(&finished.instruction, status.as_ref(), failed_checks, &mut events)
+            }
             (Some(RemedyStep::Continue), _) => PlanVerdict::Recovering,
             (Some(RemedyStep::Failed), _) | (None, StuckState::Stuck) => {
                 self.next_remedy(&finished.instruction, status.as_ref(), failed_checks, &mut events)
@@ -99,7 +108,8 @@ impl RecoveringPlan<'_> {
         let step = if self.recovery.exploration().is_some() {
             self.recovery.observe_branch(0.0, finished.spent.cost);
             self.recovery.give_up_branch();
-            self.advance_exploration(&mut events).await?
+            let ended = EndedBranch { said: &finished.output.text, problem: Some(why) };
+            self.advance_exploration(&ended, &mut events).await?
         } else {
             self.recovery.observe(ProgressVerdict::Idle, finished.spent.cost);
             self.recovery.end(RemedyOutcome::Failed)
@@ -127,6 +137,9 @@ impl RecoveringPlan<'_> {
         if self.recovery.state().current().is_none() || self.take_earlier_words(so_far, cost).await? {
             return Ok(());
         }
+        if self.take_earlier_comparison(so_far).await? {
+            return Ok(());
+        }
         let status = self.setup.load_status().await?;
         let settled = status.as_ref().map(settled_names).unwrap_or_default();
         let mut events = Vec::new();
@@ -137,7 +150,10 @@ impl RecoveringPlan<'_> {
             return Ok(());
         } else if self.recovery.exploration().is_some() {
             self.recovery.observe_branch(0.0, cost);
-            self.advance_exploration(&mut events).await?
+            let last = self.setup.memory.last_session().await?.filter(|last| last.number > self.state.judged);
+            self.state.judged = last.as_ref().map_or(self.state.judged, |last| last.number);
+            let said = last.map(|last| last.output.text).unwrap_or_default();
+            self.advance_exploration(&EndedBranch { said: &said, problem: None }, &mut events).await?
         } else {
             self.recovery.observe(ProgressVerdict::Idle, cost)
         };
@@ -159,7 +175,7 @@ impl RecoveringPlan<'_> {
         self.state.iterations = self.before.0 + u32::from(finished.counts());
         self.state.spent = self.before.1 + finished.spent.cost;
         let phase = finished.instruction.name;
-        let is_work = !phase.is_planning() && !matches!(phase, Phase::Review | Phase::Rewriting);
+        let is_work = !phase.is_planning() && !phase.only_asks() && phase != Phase::Review;
         if is_work && self.rung().is_none() {
             let (backend, model) = (finished.backend.clone(), Some(finished.model.clone()));
             self.state.own = Rung { backend, model };

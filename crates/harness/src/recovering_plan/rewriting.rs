@@ -46,7 +46,7 @@ impl RecoveringPlan<'_> {
         if self.rewriting_session().is_none() {
             return Ok(false);
         }
-        let last = self.setup.memory.last_rewriting().await?;
+        let last = self.setup.memory.last_answer(Phase::Rewriting).await?;
         if let Some(last) = last.filter(|last| last.number > self.state.judged) {
             self.state.judged = last.number;
             (self.state.iterations, self.state.spent) = (so_far.iterations, so_far.spent.cost);

@@ -1,11 +1,14 @@
 //! What a recovery remembers when its process dies.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use serde::{Deserialize, Serialize};
 
 use super::RecoveringPlan;
+use super::attempts::PendingClaim;
 use crate::progress::ProgressDetector;
 use crate::recovery::{RecoveryState, Rung};
 use crate::stuck::StuckDetector;
@@ -26,6 +29,15 @@ pub(super) struct SavedRecovery {
     pub own: Rung,
     /// The commit of which the workspace must be made before the next session.
     pub go_to: Option<String>,
+    /// Deliverables at which several agents have made attempts.
+    #[serde(default)]
+    pub attempted: BTreeSet<String>,
+    /// Backends that can make no attempt any more, and why, as a sentence.
+    #[serde(default)]
+    pub unusable: BTreeMap<String, String>,
+    /// What to claim when the workspace is that of the chosen attempt.
+    #[serde(default)]
+    pub claim: Option<PendingClaim>,
     /// Nothing is left to try.
     pub has_given_up: bool,
 }

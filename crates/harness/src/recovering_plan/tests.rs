@@ -17,8 +17,13 @@ use autonoe_core::status::{ProjectStatus, Tally};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{BranchSite, RecoveringPlan, RecoverySetup};
-use crate::recovery::{KeptBranch, RecoveryBudget, Rung};
+use super::{BranchChecks, BranchDiff, BranchSite, RecoveringPlan, RecoverySetup};
+use crate::recovery::{BestOf, KeptBranch, RecoveryBudget, Rung};
+
+mod best_of;
+
+/// Checks of the deliverable.
+const ALL_CHECKS: usize = 3;
 
 const REMEDIES: [&str; 6] = ["nudge", "rephrase", "decompose", "constrain", "examples", "negative"];
 
@@ -45,7 +50,10 @@ impl Plan for IdlePlan {
 struct Memory {
     saved: Mutex<Option<Value>>,
     events: Mutex<Vec<RunEvent>>,
-    rewriting: Mutex<Option<Iteration>>,
+    /// The last session in which a model was asked.
+    answer: Mutex<Option<Iteration>>,
+    /// The last attempt.
+    attempt: Mutex<Option<Iteration>>,
 }
 
 #[async_trait]
@@ -73,11 +81,12 @@ impl PlanMemory for Memory {
     }
 
     async fn last_session(&self) -> Result<Option<Iteration>, Fault> {
-        Ok(None)
+        Ok(locked(&self.attempt).clone())
     }
 
-    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
-        Ok(locked(&self.rewriting).clone())
+    async fn last_answer(&self, phase: Phase) -> Result<Option<Iteration>, Fault> {
+        let answer = locked(&self.answer).clone();
+        Ok(answer.filter(|session| session.instruction.name == phase))
     }
 
     async fn conversation(&self) -> Result<Option<Value>, Fault> {
@@ -110,6 +119,12 @@ struct Branches {
     made: Mutex<Vec<String>>,
     kept: Mutex<Vec<String>>,
     passed: Vec<usize>,
+    /// Lines that each approach changes.
+    lines: Vec<usize>,
+    /// The deliverable whose claims are held back.
+    held: Mutex<Option<String>>,
+    /// Deliverables that were claimed, and their builders.
+    claimed: Mutex<Vec<String>>,
 }
 
 #[async_trait]
@@ -126,10 +141,28 @@ impl BranchSite for Branches {
         Ok(KeptBranch { commit: format!("commit-{approach}"), reference: format!("refs/{approach}") })
     }
 
-    async fn checks_passed(&self, deliverable: &str) -> Result<usize, Fault> {
+    async fn examine(&self, deliverable: &str) -> Result<BranchChecks, Fault> {
         assert_eq!(deliverable, "A");
         let place = locked(&self.kept).len();
-        Ok(place.checked_sub(1).and_then(|place| self.passed.get(place).copied()).unwrap_or(0))
+        let passed = place.checked_sub(1).and_then(|place| self.passed.get(place).copied()).unwrap_or(0);
+        Ok(BranchChecks { passed, holds: passed == ALL_CHECKS, message: "no books".to_owned() })
+    }
+
+    async fn diff(&self, from: &str, to: &str) -> Result<BranchDiff, Fault> {
+        assert_eq!(from, "start");
+        let place = locked(&self.kept).iter().position(|one| to == format!("commit-{one}")).expect("kept");
+        let lines = self.lines.get(place).copied().unwrap_or(10);
+        Ok(BranchDiff { lines, files: vec!["cart.rs".to_owned()], patch: format!("+change {place}") })
+    }
+
+    fn hold(&self, deliverable: Option<&str>) {
+        *locked(&self.held) = deliverable.map(str::to_owned);
+    }
+
+    async fn claim(&self, deliverable: &str, builder: &Rung) -> Result<Option<String>, Fault> {
+        assert_eq!(*locked(&self.held), None, "or it would be held back");
+        locked(&self.claimed).push(format!("{deliverable} by {builder}"));
+        Ok(None)
     }
 
     async fn go_to(&self, commit: &str) -> Result<(), Fault> {
@@ -147,6 +180,7 @@ struct Fixture {
     memory: Arc<Memory>,
     branches: Option<Arc<Branches>>,
     ladder: Vec<Rung>,
+    best_of: Option<BestOf>,
     budget: RecoveryBudget,
     run: RunState,
     /// What a model finds when it is asked for other words.
@@ -169,6 +203,7 @@ impl Fixture {
             memory: Arc::default(),
             branches: None,
             ladder: Vec::new(),
+            best_of: None,
             budget: RecoveryBudget::default(),
             run: RunState::default(),
             words: None,
@@ -191,6 +226,7 @@ impl Fixture {
             failed_checks: Arc::default(),
             budget: self.budget,
             ladder: self.ladder.clone(),
+            best_of: self.best_of.clone(),
             branches: self.branches.clone().map(|branches| branches as _),
             on_event: &|_| {},
         };
@@ -431,7 +467,7 @@ async fn words_that_were_found_before_a_kill_are_used() {
         assert_eq!(session.instruction.name, Phase::Rewriting);
         // Killed after the end of the session is on record, and before it was judged.
         let finished = fixture.finished(&session, SessionEnd::Completed);
-        *locked(&fixture.memory.rewriting) = Some(finished);
+        *locked(&fixture.memory.answer) = Some(finished);
     }
     for _ in 0..2 {
         let mut plan = fixture.plan().await;

@@ -1,6 +1,6 @@
 //! Several approaches, one after another, each from the same commit in a workspace that was made anew. The best one that was checked goes on.
 
-use super::approaches::{Exploration, ExplorationBranch};
+use super::approaches::{Exploration, ExplorationBranch, ExplorationKind};
 use super::nudge::facts;
 use super::rung::Rung;
 use super::sections::joined;
@@ -57,7 +57,8 @@ impl RecoveryStrategy for BranchExplorer {
             sessions,
         };
         let branches = APPROACHES.into_iter().enumerate().map(branch).collect();
-        let exploration = Exploration { deliverable: task.id.to_string(), branches };
+        let exploration =
+            Exploration { deliverable: task.id.to_string(), kind: ExplorationKind::Approaches, branches };
         RecoveryResult { success: true, branch: Some(exploration), ..RecoveryResult::default() }
     }
 }

@@ -64,6 +64,8 @@ pub struct LoopContext {
     pub ladder: Vec<Rung>,
     /// Whether there is a workspace, and checks that can compare what several approaches have led to.
     pub can_branch: bool,
+    /// Those that make an attempt each, before anything else is tried; empty if nobody asked for that, or it was done.
+    pub agents: Vec<Rung>,
     /// Remedies since the task became stuck. Set by [`super::Recovery`].
     pub applied: Vec<AppliedRemedy>,
     /// Of the budget. Set by [`super::Recovery`].

@@ -181,7 +181,7 @@ fn three_approaches_are_tried_and_the_best_checked_one_wins() {
     assert_eq!(branches, expected);
     let outcome = |id: &str, checks_passed, score| {
         let kept = KeptBranch::default();
-        BranchOutcome { id: id.to_owned(), checks_passed, score, kept }
+        BranchOutcome { id: id.to_owned(), checks_passed, score, kept, ..BranchOutcome::default() }
     };
     let winner =
         |before, outcomes: &[BranchOutcome]| exploration.winner(before, outcomes).map(|branch| branch.id);

@@ -177,7 +177,7 @@ impl PlanMemory for World {
         Ok(())
     }
 
-    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
+    async fn last_answer(&self, _: Phase) -> Result<Option<Iteration>, Fault> {
         Ok(None)
     }
 

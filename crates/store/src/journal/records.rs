@@ -308,7 +308,8 @@ fn label(instruction: Phase, step: Option<&str>) -> String {
 /// Parses the stored name of a step or of a task.
 fn read_label(label: &str) -> Option<(Phase, String)> {
     let (name, step) = label.split_once(' ')?;
-    let names = [Phase::Step, Phase::Inspection, Phase::Coding, Phase::Review, Phase::Rewriting];
+    let names =
+        [Phase::Step, Phase::Inspection, Phase::Coding, Phase::Review, Phase::Rewriting, Phase::Comparison];
     Some((names.into_iter().find(|known| known.name() == name)?, step.to_owned()))
 }
 
@@ -339,9 +340,19 @@ pub(super) fn save_recovery_state(db: &Connection, RunId(run): RunId, state: &st
 /// Whose session it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionKind {
-    /// A step of a declarative agent, or a task of a roadmap.
+    /// A step of a declarative agent, a task of a roadmap, or an attempt at a deliverable.
     Step,
-    Rewriting,
+    /// A model was only asked.
+    Answer(Phase),
+}
+
+impl SessionKind {
+    fn is_of(self, phase: Phase) -> bool {
+        match self {
+            Self::Step => !phase.only_asks(),
+            Self::Answer(asked) => phase == asked,
+        }
+    }
 }
 
 /// The latest finished session of a kind, as far as a plan needs it.
@@ -350,41 +361,33 @@ pub(super) fn last_session(
     RunId(run): RunId,
     kind: SessionKind,
 ) -> Result<Option<Iteration>> {
-    type Row = (u32, String, String, f64, String, String, String);
-    let row: Option<Row> = db
-        .query_row(
-            "SELECT s.number, s.instruction, s.outcome, COALESCE(s.duration_seconds, 0), t.body, s.backend, s.model
-             FROM said t JOIN sessions s ON s.run = t.run AND s.number = t.session
-             WHERE t.run = ?1 AND s.outcome IS NOT NULL AND (s.instruction LIKE ?2) = ?3
-             ORDER BY s.number DESC LIMIT 1",
-            params![run, format!("{} %", Phase::Rewriting), kind == SessionKind::Rewriting],
-            |row| {
-                Ok((
-                    row.get(0)?,
-                    row.get(1)?,
-                    row.get(2)?,
-                    row.get(3)?,
-                    row.get(4)?,
-                    row.get(5)?,
-                    row.get(6)?,
-                ))
-            },
-        )
-        .optional()?;
-    Ok(row.and_then(|(number, label, outcome, seconds, output, backend, model)| {
-        let (name, step) = read_label(&label)?;
-        Some(Iteration {
-            number,
+    let mut statement = db.prepare(
+        "SELECT s.number, s.instruction, s.outcome, COALESCE(s.duration_seconds, 0), t.body, s.backend, s.model
+         FROM said t JOIN sessions s ON s.run = t.run AND s.number = t.session
+         WHERE t.run = ?1 AND s.outcome IS NOT NULL ORDER BY s.number DESC",
+    )?;
+    let mut rows = statement.query([run])?;
+    while let Some(row) = rows.next()? {
+        let label: String = row.get(1)?;
+        let Some((name, step)) = read_label(&label).filter(|(name, _)| kind.is_of(*name)) else { continue };
+        let (outcome, output): (String, String) = (row.get(2)?, row.get(4)?);
+        let (Ok(outcome), Ok(output)) = (serde_json::from_str(&outcome), serde_json::from_str(&output))
+        else {
+            return Ok(None);
+        };
+        return Ok(Some(Iteration {
+            number: row.get(0)?,
             worker: 0,
-            backend,
-            model,
+            backend: row.get(5)?,
+            model: row.get(6)?,
             instruction: Instruction::of_step(name, &step, String::new()),
-            outcome: serde_json::from_str(&outcome).ok()?,
+            outcome,
             spent: Ledger::default(),
-            duration: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
-            output: serde_json::from_str(&output).ok()?,
-        })
-    }))
+            duration: Duration::try_from_secs_f64(row.get(3)?).unwrap_or_default(),
+            output,
+        }));
+    }
+    Ok(None)
 }
 
 pub(super) fn last_conversation(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {

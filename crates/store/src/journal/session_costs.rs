@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use autonoe_core::attempt::deliverable_of_step;
 use rusqlite::{Connection, Result};
 
 /// A session with its cost.
@@ -66,8 +67,10 @@ pub(super) fn session_costs(db: &Connection) -> Result<Vec<SessionCost>> {
     let mut next: Option<(i64, Vec<String>)> = None;
     for session in sessions.iter_mut().rev() {
         // A session that was begun for one, perhaps at the same time as others.
-        if let Some(id) = session.instruction.strip_prefix("coding ") {
-            session.deliverables = vec![id.to_owned()];
+        let step =
+            ["coding ", "comparison "].iter().find_map(|phase| session.instruction.strip_prefix(phase));
+        if let Some(step) = step {
+            session.deliverables = vec![deliverable_of_step(step).to_owned()];
             continue;
         }
         if let Some(ids) = changed.remove(&(session.run, session.number)) {

@@ -436,7 +436,7 @@ impl PlanMemory for RunFixture {
         Ok(())
     }
 
-    async fn last_rewriting(&self) -> Result<Option<Iteration>, Fault> {
+    async fn last_answer(&self, _: Phase) -> Result<Option<Iteration>, Fault> {
         Ok(None)
     }
 
