@@ -1,7 +1,8 @@
-//! The sections of a report, in order: outcome, open decisions, deliverables or steps, backends, sessions, denied calls and changes.
+//! The sections of a report, in order: outcome, open decisions, deliverables or steps, attempts, backends, sessions, denied calls and changes.
 
 use std::collections::BTreeMap;
 
+use autonoe_core::attempt::{AttemptResult, BestOfResult, DecidedBy};
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::money::Usd;
 use autonoe_core::redact::Redactor;
@@ -32,6 +33,7 @@ pub fn document(
         Some(rows) => section("Steps", vec![steps(rows)]),
         None => deliverables(facts),
     });
+    blocks.extend(best_of(&facts.best_of));
     blocks.push(section("Backends", vec![backends(&facts.sessions)]));
     let progress = (facts.scores.len() > 1)
         .then(|| paragraph(format!("Progress of each: {}", sparkline(&facts.scores))));
@@ -143,6 +145,39 @@ fn outcome(facts: &RunFacts) -> Vec<ReportBlock> {
     list.extend(run.ended_at.as_ref().map(|at| ("Ended", vec![text(journal_time(at))])));
     blocks.push(ReportBlock::KeyValues(list));
     blocks
+}
+
+/// Attempts by several agents at the same deliverable.
+fn best_of(results: &[BestOfResult]) -> Option<ReportBlock> {
+    let rows = |result: &BestOfResult| -> Vec<Vec<ReportLine>> {
+        let row = |attempt: &AttemptResult| {
+            let is_winner = result.winner == Some(attempt.number);
+            let chosen = match result.decided_by.filter(|_| is_winner) {
+                Some(DecidedBy::Checks) => badge(Tone::Good, "chosen by its checks"),
+                Some(DecidedBy::Tournament) => badge(Tone::Good, "chosen by comparison"),
+                Some(DecidedBy::SmallestDiff) => badge(Tone::Good, "chosen as the smallest change"),
+                None => text(attempt.problem.clone().unwrap_or_default()),
+            };
+            let checks = if attempt.passed { "none failed" } else { "not all passed" };
+            let lines = attempt.changed_lines.map_or_else(|| "none".to_owned(), |lines| lines.to_string());
+            vec![
+                vec![text(attempt.number.to_string())],
+                vec![text(attempt.backend.as_str())],
+                vec![text(attempt.model.clone().unwrap_or_default())],
+                vec![text(format!("{} passed, {checks}", attempt.checks_passed))],
+                vec![text(lines)],
+                vec![text(attempt.comparisons_won.to_string())],
+                vec![chosen],
+            ]
+        };
+        result.attempts.iter().map(row).collect()
+    };
+    let head = vec!["Attempt", "Backend", "Model", "Checks", "Lines changed", "Comparisons won", "Result"];
+    let block = |result: &BestOfResult| {
+        let table = ReportBlock::Table { head: head.clone(), rows: rows(result) };
+        [table, paragraph(result.message.as_str())]
+    };
+    (!results.is_empty()).then(|| section("Attempts", results.iter().flat_map(block).collect()))
 }
 
 /// Sessions and cost per backend and model.

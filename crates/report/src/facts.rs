@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use autonoe_core::attempt::BestOfResult;
 use autonoe_core::check::{Assurance, Check};
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::{CheckPurpose, HookFile, RunEvent};
@@ -30,6 +31,8 @@ pub struct RunFacts {
     pub sessions: Vec<SessionRow>,
     /// Of its sessions, in chronological order.
     pub(crate) scores: Vec<f64>,
+    /// Attempts by several agents, in chronological order.
+    pub(crate) best_of: Vec<BestOfResult>,
     /// Tool calls that a gate denied, in chronological order.
     pub denied: Vec<DeniedCall>,
     /// The last commits before and after the run.
@@ -119,6 +122,7 @@ pub fn gather(project: &Project, number: Option<i64>, now: Timestamp) -> Result<
         is_in_progress: is_last && run.ended_at.is_none() && ProjectLock::status(project) != LockStatus::Free,
         sessions: history.sessions_of(run.id)?,
         scores: history.scores(run.id)?,
+        best_of: history.best_of(run.id)?,
         denied: history.denied_calls(run.id)?,
         commits: history.commits(run.id)?,
         checks,

@@ -177,7 +177,7 @@ fn table(sessions: &[SessionRow]) -> String {
     present::table(header, rows, &[])
 }
 
-/// A line for each listed run with several sessions: their scores.
+/// Lines for each listed run: the scores of its sessions, if they are several, and which attempts were chosen.
 fn progress(history: &History, sessions: &[SessionRow]) -> Result<String, Fault> {
     let runs: BTreeSet<i64> = sessions.iter().map(|row| row.run).collect();
     let mut text = String::new();
@@ -185,6 +185,9 @@ fn progress(history: &History, sessions: &[SessionRow]) -> Result<String, Fault>
         let scores = history.scores(run)?;
         if scores.len() > 1 {
             text.push_str(&format!("Progress of run {run}: {}\n", sparkline(&scores)));
+        }
+        for result in history.best_of(run)? {
+            text.push_str(&format!("Best of run {run}: {}\n", result.message));
         }
     }
     Ok(text)

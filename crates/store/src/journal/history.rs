@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use autonoe_core::attempt::BestOfResult;
 use autonoe_core::event::{AgentEvent, WaitReason};
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::{RunReport, SessionEnd};
@@ -206,6 +207,20 @@ impl History {
                    AND json_extract(body, '$.type') = 'progress' ORDER BY id",
             )?;
             statement.query_map([run], |row| row.get(0))?.collect()
+        })
+    }
+
+    /// What became of the attempts by several agents in a run, in order.
+    pub fn best_of(&self, run: i64) -> std::result::Result<Vec<BestOfResult>, Fault> {
+        self.guard(|db| {
+            let mut statement = db.prepare(
+                "SELECT body FROM events
+                 WHERE run = ?1 AND session = 0 AND body LIKE '%\"type\":\"best_of\"%'
+                   AND json_extract(body, '$.type') = 'best_of' ORDER BY id",
+            )?;
+            let bodies: Vec<String> = statement.query_map([run], |row| row.get(0))?.collect::<Result<_>>()?;
+            // A row that was too long to record is not worth a failed report.
+            Ok(bodies.iter().filter_map(|body| serde_json::from_str(body).ok()).collect())
         })
     }
 
