@@ -11,6 +11,7 @@ mod agents_at_once;
 mod background;
 mod bad_checks;
 mod bad_input;
+mod best_of;
 mod binary;
 mod browser;
 mod check_rooms;
