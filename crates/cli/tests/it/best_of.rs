@@ -64,7 +64,8 @@ fn real_agents() -> Option<[TestVendor; 3]> {
     Some([claude::claude()?, codex::codex()?, gemini::gemini()?])
 }
 
-/// A run of the native agent, with the real agents on the search path. Claude and the native agent have the same model.
+/// A run of the native agent, with the real agents on the search path. Claude and the native agent have the same scripted model, under
+/// another name.
 fn among_real_agents(
     project: &CliTestProject,
     agents: &[TestVendor; 3],
@@ -72,8 +73,10 @@ fn among_real_agents(
 ) -> Command {
     let [bin, ..] = agents.each_ref().map(|agent| agent.offer(project));
     let [claude, codex, gemini] = models;
-    let mut command =
-        project.command(claude, &["run", "--best-of", "3", "--backends", "claude,codex,gemini"]);
+    let mut command = project.command(
+        claude,
+        &["run", "--model", "claude-opus-4-5", "--best-of", "3", "--backends", "claude,codex,gemini"],
+    );
     command
         .env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()))
         .envs([("OPENAI_API_KEY", "test-key-never-real"), ("GEMINI_API_KEY", "test-key-never-real")])

@@ -23,12 +23,20 @@ pub struct BestOf {
 }
 
 impl BestOf {
-    /// A model that made none of these attempts, if possible of another backend.
+    /// A model that made none of these attempts, if possible in another agent.
     pub fn judge(&self, made_by: &[&Rung], is_usable: impl Fn(&Rung) -> bool) -> Option<&Rung> {
-        let usable = || self.judges.iter().filter(|judge| is_usable(judge));
+        let made_none = |judge: &&Rung| made_by.iter().all(|maker| !may_be_same_model(maker, judge));
+        let fit = || self.judges.iter().filter(|judge| is_usable(judge)).filter(made_none);
         let is_foreign = |judge: &&Rung| made_by.iter().all(|maker| maker.backend != judge.backend);
-        let is_other = |judge: &&Rung| made_by.iter().all(|maker| *maker != *judge);
-        usable().find(is_foreign).or_else(|| usable().find(is_other))
+        fit().find(is_foreign).or_else(|| fit().next())
+    }
+}
+
+/// Whether two agents may use one model: names may be short, such as `sonnet` for `claude-sonnet-4-5`.
+fn may_be_same_model(one: &Rung, other: &Rung) -> bool {
+    match (&one.model, &other.model) {
+        (Some(one), Some(other)) => one.contains(other.as_str()) || other.contains(one.as_str()),
+        (None, _) | (_, None) => one.backend == other.backend,
     }
 }
 
@@ -125,4 +133,34 @@ pub fn choose(state: &ExplorationState) -> Option<Choice> {
     // The first of several that are equal.
     let place = winners.into_iter().max_by_key(|place| (Reverse(size(place)), Reverse(*place)))?;
     Some(Choice { place, decided_by: DecidedBy::SmallestDiff })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BestOf, Rung};
+
+    fn rung(name: &str) -> Rung {
+        let (backend, model) = name.split_once('/').expect("a backend and a model");
+        Rung { backend: backend.to_owned(), model: Some(model.to_owned()) }
+    }
+
+    #[test]
+    fn a_judge_made_none_of_the_attempts_not_even_in_another_agent() {
+        for (judges, made_by, chosen) in [
+            (
+                &["native/claude-sonnet-4-5", "gemini/pro"][..],
+                &["claude/sonnet", "codex/gpt-5"][..],
+                Some("gemini/pro"),
+            ),
+            (&["native/claude-sonnet-4-5", "claude/sonnet"], &["claude/sonnet"], None),
+            (&["claude/opus", "codex/gpt-5"], &["claude/sonnet"], Some("codex/gpt-5")),
+            (&["claude/opus"], &["claude/sonnet"], Some("claude/opus")),
+        ] {
+            let judges: Vec<Rung> = judges.iter().map(|name| rung(name)).collect();
+            let made_by: Vec<Rung> = made_by.iter().map(|name| rung(name)).collect();
+            let best_of = BestOf { agents: Vec::new(), judges };
+            let judge = best_of.judge(&made_by.iter().collect::<Vec<_>>(), |_| true);
+            assert_eq!(judge.map(ToString::to_string).as_deref(), chosen);
+        }
+    }
 }
