@@ -18,6 +18,8 @@ mod write;
 
 pub use credentials::{CREDENTIALS, Credential, credentials_within, is_credential};
 pub use error::{FileKind, ReadError};
+#[cfg(target_os = "linux")]
+pub use open::open_within;
 pub use open::{find_regular, link_beneath, open_beneath, open_or_create, open_regular};
 pub use path_mapping::PathMapping;
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};

@@ -1,10 +1,11 @@
 //! Opens regular files without ever blocking.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags};
 
@@ -73,11 +74,37 @@ fn beneath(root: &Path, path: &Path) -> io::Result<File> {
 
 #[cfg(target_os = "linux")]
 fn beneath_with(root: &Path, path: &Path, flags: OFlags) -> io::Result<File> {
-    use rustix::fs::{Mode, ResolveFlags, openat2};
     let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(root, directory, Mode::empty())?;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    Ok(openat2(&root, path, flags, Mode::empty(), resolve)?.into())
+    let root = rustix::fs::open(root, directory, rustix::fs::Mode::empty())?;
+    Ok(open_within(&root, path, flags)?.into())
+}
+
+/// Opens `path` below an open directory, part by part. No link is followed; with `OFlags::PATH`, one at the end is opened itself.
+///
+/// `openat2` would do this in one call, but it does not exist in rooms, where Autonoe runs when an agent works with it.
+#[cfg(target_os = "linux")]
+pub fn open_within(root: impl AsFd, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    use rustix::fs::{Mode, openat};
+    let mut names = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => names.push(name),
+            Component::CurDir => {}
+            Component::ParentDir if names.pop().is_some() => {}
+            Component::Prefix(_) | Component::RootDir | Component::ParentDir => {
+                return Err(rustix::io::Errno::XDEV.into());
+            }
+        }
+    }
+    let last = names.pop().unwrap_or(OsStr::new("."));
+    let directory = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut parent: Option<OwnedFd> = None;
+    for name in names {
+        let within = parent.as_ref().map_or_else(|| root.as_fd(), AsFd::as_fd);
+        parent = Some(openat(within, name, directory, Mode::empty())?);
+    }
+    let within = parent.as_ref().map_or_else(|| root.as_fd(), AsFd::as_fd);
+    Ok(openat(within, last, flags | OFlags::NOFOLLOW, Mode::empty())?)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -87,10 +114,7 @@ fn beneath_with(root: &Path, path: &Path, flags: OFlags) -> io::Result<File> {
 }
 
 /// Opens the regular file `name` in an open directory, and follows no link; `None` if nothing exists there.
-pub(crate) fn opened_regular(
-    directory: impl std::os::fd::AsFd,
-    name: &std::ffi::OsStr,
-) -> Result<Option<File>, ReadError> {
+pub(crate) fn opened_regular(directory: impl AsFd, name: &OsStr) -> Result<Option<File>, ReadError> {
     use rustix::fs::{AtFlags, Mode, openat, statat};
     use rustix::io::Errno;
     // Checked before opening, as above.
@@ -128,5 +152,40 @@ pub(crate) fn regular(metadata: Metadata) -> Result<Metadata, ReadError> {
     match metadata.is_file() {
         true => Ok(metadata),
         false => Err(ReadError::NotRegular(FileKind::of(metadata.file_type()))),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_is_opened_is_below_the_directory_and_behind_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/b/file"), "inside").unwrap();
+        fs::write(dir.path().join("file"), "outside").unwrap();
+        symlink(dir.path(), root.join("a/up")).unwrap();
+        symlink("b", root.join("a/same")).unwrap();
+        symlink("b/file", root.join("a/last")).unwrap();
+        let opened = File::open(&root).unwrap();
+        let within = |path: &str, flags| open_within(&opened, Path::new(path), flags);
+        for path in ["a/b/file", "./a//b/./file", "a/b/../b/file"] {
+            assert_eq!(
+                io::read_to_string(File::from(within(path, FLAGS).unwrap())).unwrap(),
+                "inside",
+                "{path}"
+            );
+        }
+        for path in ["../file", "a/../../file", "/etc/passwd", "a/up/file", "a/same/file", "a/last", "a/none"]
+        {
+            assert!(within(path, FLAGS).is_err(), "{path}");
+        }
+        let itself = File::from(within("a/last", OFlags::PATH).unwrap());
+        assert!(itself.metadata().unwrap().is_symlink());
+        assert!(File::from(within(".", FLAGS).unwrap()).metadata().unwrap().is_dir());
     }
 }

@@ -79,10 +79,14 @@ const REFUSED_UNLESS_NESTED: &[c_long] = &[
     libc::SYS_mount_setattr,
     libc::SYS_move_mount,
     libc::SYS_open_tree,
+    OPEN_TREE_ATTR,
     libc::SYS_pivot_root,
     libc::SYS_setns,
     libc::SYS_umount2,
 ];
+
+/// Has this number on every machine; `libc` does not know it for all of them.
+const OPEN_TREE_ATTR: c_long = 467;
 
 /// With Landlock, also refused: memory, semaphores and messages that all processes of the machine share. Other layers have them apart.
 const REFUSED_IF_SHARED: &[c_long] = &[
@@ -118,16 +122,40 @@ const OF_OTHER_PROCESSES: &[(c_long, u64)] =
 
 const IOPRIO_WHO_PROCESS: u64 = 1;
 
-/// Calls that set the mode of a file, and the argument that has it.
+/// Calls that set the mode of a file, and the argument that has it. Of directories, the set-group-ID bit only says which group new files
+/// have, and no filter can tell them from files.
 #[rustfmt::skip]
 const MODE_CALLS: &[(c_long, u8)] = &[
     (libc::SYS_fchmod, 1), (libc::SYS_fchmodat, 2), (FCHMODAT2, 2),
     #[cfg(target_arch = "x86_64")] (libc::SYS_chmod, 1),
 ];
 
-/// Reported as not implemented, so that programs fall back: `io_uring` makes system calls that no filter sees.
+/// Calls that always create a file, and the argument that has its mode. Those that create directories are not among them: the kernel
+/// ignores both bits there.
+#[rustfmt::skip]
+const CREATE_CALLS: &[(c_long, u8)] = &[
+    (libc::SYS_mknodat, 2),
+    #[cfg(target_arch = "x86_64")] (libc::SYS_mknod, 1),
+    #[cfg(target_arch = "x86_64")] (libc::SYS_creat, 1),
+];
+
+/// Calls that create a file if their flags say so, and the arguments that have the flags and the mode. Without such a flag, the mode is
+/// whatever was in the register.
+#[rustfmt::skip]
+const OPEN_CALLS: &[(c_long, u8, u8)] = &[
+    (libc::SYS_openat, 2, 3),
+    #[cfg(target_arch = "x86_64")] (libc::SYS_open, 1, 2),
+];
+
+/// The flags of an open call that creates a file. Without `O_DIRECTORY`, what is left of `O_TMPFILE` is its own bit.
+const CREATE_FLAGS: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+const SET_ID_BITS: [u32; 2] = [libc::S_ISUID, libc::S_ISGID];
+
+/// Reported as not implemented, so that programs fall back: `io_uring` makes system calls that no filter sees, and the mode with which
+/// `openat2` creates a file is in memory.
 const NOT_IMPLEMENTED: &[c_long] =
-    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register];
+    &[libc::SYS_io_uring_setup, libc::SYS_io_uring_enter, libc::SYS_io_uring_register, libc::SYS_openat2];
 
 /// With Landlock, also reported as not implemented: `setxattrat`, `removexattrat` and `file_setattr`. Programs then use the calls
 /// that `attribute_call.rs` knows.
@@ -210,6 +238,15 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
     }
     for &(call, mode) in MODE_CALLS {
         rules.insert(call, vec![rule(vec![has(mode, libc::S_ISUID.into())?])?]);
+    }
+    for &(call, mode) in CREATE_CALLS {
+        let set_id = SET_ID_BITS.map(|bit| rule(vec![has(mode, bit.into())?]));
+        rules.insert(call, set_id.into_iter().collect::<Result<_, _>>()?);
+    }
+    for &(call, flags, mode) in OPEN_CALLS {
+        let both = CREATE_FLAGS.into_iter().flat_map(|flag| SET_ID_BITS.map(|bit| (flag, bit)));
+        let set_id = both.map(|(flag, bit)| rule(vec![has(flags, flag as u64)?, has(mode, bit.into())?]));
+        rules.insert(call, set_id.collect::<Result<_, _>>()?);
     }
     if !bounds.nested {
         rules.extend(always(REFUSED_UNLESS_NESTED));

@@ -8,7 +8,8 @@ use std::fs;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, fstat, open, openat2};
+use autonoe_files::open_within;
+use rustix::fs::{Mode, OFlags, fstat, open};
 
 use super::landlock;
 use crate::bounds::Bounds;
@@ -67,8 +68,7 @@ impl WritablePlace {
         }
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A link as the last name is opened itself, as it is what the first descriptor has open.
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS;
-        openat2(&self.opened, below, flags, Mode::empty(), resolve).ok()
+        open_within(&self.opened, below, flags).ok()
     }
 }
 

@@ -16,12 +16,13 @@ libc = ctypes.CDLL(None, use_errno=True)
 NUMBERS = {
     "x86_64": dict(shmget=29, shmat=30, shmctl=31, socket=41, ptrace=101, semget=64, msgget=68, msgsnd=69, msgrcv=70,
                    semop=65, semctl=66, msgctl=71, semtimedop=220, mq_open=240, mq_unlink=241, process_vm_readv=310,
-                   process_vm_writev=311, kcmp=312, getpid=39, memfd_create=319),
+                   process_vm_writev=311, kcmp=312, getpid=39, memfd_create=319, openat=257, mkdirat=258, mknodat=259),
     "aarch64": dict(shmget=194, shmat=196, shmctl=195, socket=198, ptrace=117, semget=190, msgget=186, msgsnd=189,
                     msgrcv=188, semop=193, semctl=191, msgctl=187, semtimedop=192, mq_open=180, mq_unlink=181,
-                    process_vm_readv=270, process_vm_writev=271, kcmp=272, getpid=172, memfd_create=279),
+                    process_vm_readv=270, process_vm_writev=271, kcmp=272, getpid=172, memfd_create=279, openat=56, mkdirat=34, mknodat=33),
 }[platform.machine()] | dict(pidfd_open=434, pidfd_getfd=438)
 X32 = 0x40000000
+AT_SYMLINK_FOLLOW = 0x400
 IPC_PRIVATE, IPC_CREAT = 0, 0o1000
 PTRACE_ATTACH, PTRACE_SEIZE, PTRACE_KILL, PTRACE_DETACH = 16, 0x4206, 8, 17
 
@@ -331,6 +332,58 @@ def setuid(path):
         if os.stat(path).st_mode & 0o4000:
             print("the bit was set")
             os.chmod(path, 0o755)
+
+
+def set_id_files():
+    """Creates files that have the bits from the start, by each call that creates files. Prints the calls that made one."""
+    os.umask(0)
+    where, created = b"d", os.O_CREAT | os.O_WRONLY
+    os.mkdir(where)
+    x86 = platform.machine() == "x86_64"
+    for bits in (0o4755, 0o2755, 0o6755):
+        how = struct.pack("QQQ", created, bits, 0)
+        attempts = {
+            "openat": lambda: call("openat", -100, b"d/f", created, bits),
+            "openat without writing": lambda: call("openat", -100, b"d/f", os.O_CREAT, bits),
+            "openat2": lambda: call(437, -100, b"d/f", how, len(how)),
+            "mknodat": lambda: call("mknodat", -100, b"d/f", 0o100000 | bits, 0),
+            "mkfifo": lambda: call("mknodat", -100, b"d/f", 0o010000 | bits, 0),
+            "mkdirat": lambda: call("mkdirat", -100, b"d/f", bits),
+            "O_TMPFILE": lambda: unnamed(where, bits),
+            "open": lambda: call(2, b"d/f", created, bits) if x86 else None,
+            "creat": lambda: call(85, b"d/f", bits) if x86 else None,
+            "mknod": lambda: call(133, b"d/f", 0o100000 | bits, 0) if x86 else None,
+        }
+        for name, attempt in attempts.items():
+            attempt()
+            for path in os.listdir(where):
+                path = os.path.join(where, path)
+                if os.lstat(path).st_mode & 0o6000:
+                    print(name, oct(bits))
+                os.rmdir(path) if os.path.isdir(path) else os.remove(path)
+
+
+def unnamed(directory, mode):
+    """A file without a name gets one."""
+    fd, error = call("openat", -100, directory, os.O_TMPFILE | os.O_WRONLY, mode)
+    if not error:
+        libc.linkat(-100, b"/proc/self/fd/%d" % fd, -100, os.path.join(directory, b"f"), AT_SYMLINK_FOLLOW)
+
+
+def usual_files():
+    """Opens and creates files as programs do; a mode that is not for a new file may be anything."""
+    os.umask(0)
+    for flags, mode in [(os.O_CREAT | os.O_RDWR, 0o1777), (os.O_RDWR, 0o7777), (os.O_DIRECTORY, 0o7777)]:
+        result, error = call("openat", -100, b"." if flags == os.O_DIRECTORY else b"usual", flags, mode)
+        if error:
+            print("openat", flags, name_of(error))
+    unnamed(b".", 0o755)
+    if oct(os.stat("f").st_mode) != "0o100755":
+        print("O_TMPFILE", oct(os.stat("f").st_mode))
+    for name, number, expected in [("openat2", 437, errno.ENOSYS), ("open_tree_attr", 467, errno.EPERM)]:
+        _, error = call(number, -100, b".", 0, 0, 0)
+        if error != expected:
+            print(name, name_of(error))
 
 
 def check(result):

@@ -30,16 +30,20 @@ const REPLACE_ITSELF: &str = r#"
 
 /// `None` if the machine does not support the layer or has no Python.
 async fn test_room(layer: SandboxLayer, change: impl FnOnce(&mut Bounds)) -> Option<TestRoom> {
-    let with_program = |bounds: &mut Bounds| {
-        fs::write(bounds.root.join("attacks.py"), PROGRAM).unwrap();
+    let test_room = TestRoom::with_layer(layer, |bounds| {
+        with_program(bounds);
         change(bounds);
-    };
-    let test_room = TestRoom::with_layer(layer, with_program).await?;
+    })
+    .await?;
     if test_room.run("command -v python3").await.0 != 0 {
         eprintln!("skipped: no python3");
         return None;
     }
     Some(test_room)
+}
+
+fn with_program(bounds: &mut Bounds) {
+    fs::write(bounds.root.join("attacks.py"), PROGRAM).unwrap();
 }
 
 async fn landlock_room() -> Option<TestRoom> {
@@ -300,5 +304,19 @@ async fn set_user_id_bits_are_refused() {
         let Some(test_room) = test_room(layer, |_| {}).await else { continue };
         assert_eq!(attack(&test_room, "setuid file").await, "", "{layer:?}");
         test_room.succeeds("cp file other; chmod 755 other; mkdir d; chmod 2755 d; test -g d").await;
+    }
+}
+
+/// Such a file need not be changed by a room to be dangerous: others write it, such as the file tools.
+#[tokio::test]
+async fn files_are_not_created_with_set_id_bits() {
+    for layer in BOTH {
+        let Some(test_room) = TestRoom::on_disk(layer, with_program).await else { continue };
+        assert_eq!(attack(&test_room, "set_id_files").await, "", "{layer:?}");
+        assert_eq!(attack(&test_room, "usual_files").await, "", "{layer:?}");
+        // A program that copies one leaves the bit out.
+        test_room
+            .succeeds("set -e; mkdir -m 2755 g; mkfifo p; if test -e /bin/su; then cp /bin/su su; fi")
+            .await;
     }
 }
