@@ -34,6 +34,7 @@ pub(crate) use server_command::{SERVER, ServerCommand};
 pub(crate) use session::{VendorSession, end_session};
 
 use self::noise::NoiseMeter;
+use crate::hook_room::HookRoom;
 
 /// Given to a program instead of the key, which the egress proxy adds.
 const PLACEHOLDER_KEY: &str = "the-key-is-put-in-by-the-egress-proxy";
@@ -135,6 +136,7 @@ impl VendorSettings {
             start,
             server: self.server(&calls),
             deliverables: Arc::clone(deliverables),
+            hook_room: HookRoom::new(&session_sandbox, &self.root),
             session_sandbox,
             gates,
             borrowed: Some(borrowed),

@@ -2,14 +2,15 @@
 //! would leave the user with a policy other than the one they wrote.
 
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_policy::{HookMatcher, HookRule, PermissionRule, PolicyLevel, ToolPattern};
+use autonoe_policy::{ApprovedFile, HookMatcher, HookRule, PermissionRule, PolicyLevel, ToolPattern};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::Project;
-use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry, PolicyChoice};
+use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry, NamedFile, PolicyChoice};
+
+use crate::work_place::WorkPlace;
 
 pub fn permission_rules(
     config: &AgentConfig,
@@ -67,13 +68,25 @@ pub fn policy_level(config: &AgentConfig, layer: SandboxLayer, in_workspace: boo
     }
 }
 
-/// The project's own files that hooks run.
-pub fn hook_files(in_force: &EffectiveConfig, project: &Project) -> Vec<PathBuf> {
+/// The project's own files that hooks run, as the user has them now.
+pub fn hook_files(
+    in_force: &EffectiveConfig,
+    project: &Project,
+    place: &WorkPlace,
+) -> Result<Vec<ApprovedFile>, Fault> {
     let groups = in_force.hooks.iter().filter_map(|entry| match entry {
         HookEntry::BuiltIn(_) => None,
         HookEntry::Commands(group) => Some(group),
     });
-    groups.flat_map(|group| &group.hooks).flat_map(|hook| hook.files(project.root())).collect()
+    let files = groups.flat_map(|group| &group.hooks).flat_map(|hook| hook.files(project.root()));
+    let approved = files.map(|NamedFile { path, named }| {
+        let agents = place.agents_path(project, path.clone());
+        ApprovedFile::read(&path, agents, place.root.join(named)).map_err(|error| {
+            let message = format!("{}, which a hook runs, cannot be read: {error}.", path.display());
+            Fault::permanent(FaultLayer::Config, "agent_config", message)
+        })
+    });
+    approved.collect()
 }
 
 /// A list in `.autonoe/agent.json`; error messages name the index of the invalid entry.

@@ -314,7 +314,7 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let repository =
         if found.above.as_ref().is_some_and(around_home) { Repository::default() } else { found };
     let read_only = read_only_names().map(|name| root.join(name)).chain(repository.hooks());
-    bounds.protected = read_only.chain(policy.hook_files.iter().cloned()).collect();
+    bounds.protected = read_only.chain(policy.hook_files.iter().map(|file| file.path.clone())).collect();
     bounds.read =
         repository.above.iter().cloned().chain(PermissionSet::new(policy).readable_paths()).collect();
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));
@@ -337,7 +337,7 @@ fn bounds_of_workspace(
 ) -> Bounds {
     let mut bounds = Bounds::new(&place.tree, &place.home, &place.temporary);
     bounds.records = Some(project.rooms_dir());
-    bounds.protected = policy.hook_files.clone();
+    bounds.protected = policy.hook_files.iter().map(|file| file.path.clone()).collect();
     let is_outside = |path: &PathBuf| !path.starts_with(project.root());
     bounds.read = PermissionSet::new(policy).readable_paths().into_iter().filter(is_outside).collect();
     // What the project's agents, hooks and skills consist of.

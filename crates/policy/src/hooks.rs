@@ -1,13 +1,13 @@
 //! PreToolUse hooks: commands of the project that are run before a tool call and may deny it, in Claude Code's format.
 //!
 //! A hook only narrows: its `allow` is the absence of an objection. A hook that fails denies the call, unlike in Claude
-//! Code, since nobody is there to see the error.
+//! Code, since nobody is there to see the error. So does a hook whose script is not the one that the user has approved.
 
 mod reply;
 #[cfg(test)]
 mod tests;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, GateContext, ToolCall};
@@ -16,6 +16,7 @@ use autonoe_files::PathMapping;
 use futures::future::join_all;
 use serde_json::json;
 
+use crate::approved_file::{ApprovedFile, FileIdentity};
 use crate::hook_rule::HookRule;
 use crate::policy_options::PolicyOptions;
 use reply::objection;
@@ -23,6 +24,7 @@ use reply::objection;
 /// The hooks of one session.
 pub struct HookGate {
     rules: Vec<HookRule>,
+    files: Vec<ApprovedFile>,
     session_id: String,
     root: PathBuf,
     mapping: Option<PathMapping>,
@@ -33,7 +35,24 @@ impl HookGate {
     pub fn new(options: &PolicyOptions, session_id: String) -> Option<Self> {
         let rules = options.hooks.clone();
         let (root, mapping) = (options.root.clone(), options.mapping.clone());
-        (!rules.is_empty()).then_some(Self { rules, session_id, root, mapping })
+        let files = options.hook_files.clone();
+        (!rules.is_empty()).then_some(Self { rules, files, session_id, root, mapping })
+    }
+
+    /// What leads to the files that hooks run, or the reason to deny the call.
+    fn identify_files(&self) -> Result<Vec<FileIdentity>, String> {
+        let identify = |file: &ApprovedFile| {
+            // Where the project is shown at its own path, `.autonoe` in it is the user's, and no link leads there.
+            let is_users = self.mapping.is_some() && !file.path.starts_with(&self.root);
+            let at = if is_users { &file.path } else { &file.named };
+            file.identify(at, &self.root).map_err(|why| not_approved(&self.shown(&file.named), &why))
+        };
+        self.files.iter().map(identify).collect()
+    }
+
+    /// The path of a file in the project.
+    fn shown(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
     }
 
     /// What a hook reads: the fields that Claude Code passes, as far as every agent has them.
@@ -70,16 +89,43 @@ impl Gate for HookGate {
         if rules.is_empty() {
             return Decision::Abstain;
         }
+        let before = match self.identify_files() {
+            Ok(before) => before,
+            Err(reason) => return Decision::Deny(reason),
+        };
         let input = self.input(call, context);
         let runs =
             join_all(rules.iter().map(|rule| run(context.hook_runner, rule, &input))).await.into_iter();
         let mut objections = rules.iter().zip(runs).filter_map(|(rule, run)| objection(rule, &run));
-        objections.next().map_or(Decision::Abstain, Decision::Deny)
+        if let Some(reason) = objections.next() {
+            return Decision::Deny(reason);
+        }
+        // A program may have put another file there for just this time.
+        match self.identify_files() {
+            Ok(after) if after == before => Decision::Abstain,
+            Ok(after) => {
+                let mut pairs = self.files.iter().zip(before.iter().zip(&after));
+                let changed = pairs.find(|(_, (before, after))| before != after).map(|(file, _)| &file.named);
+                let changed = changed.map(|named| self.shown(named)).unwrap_or_default();
+                Decision::Deny(not_approved(
+                    &changed,
+                    "something on the way to it was changed while the hook ran",
+                ))
+            }
+            Err(reason) => Decision::Deny(reason),
+        }
     }
 
     fn must_be_asked(&self) -> bool {
         true
     }
+}
+
+fn not_approved(file: &str, why: &str) -> String {
+    format!(
+        "The file {file}, which a hook runs, is not as the user has approved it: {why}. In the place where agents work, it must be \
+         the user's own version; a script that is not committed belongs in .autonoe."
+    )
 }
 
 async fn run(runner: Option<&dyn HookRunner>, rule: &HookRule, input: &str) -> HookRun {

@@ -5,6 +5,7 @@
 //! [`PermissionGate`] checks calls against the permission rules in a [`PermissionSet`]. [`HookGate`] runs the project's own
 //! commands, which may deny a call that all others allow.
 
+mod approved_file;
 mod bash_gate;
 mod contained;
 mod directory_flow;
@@ -40,6 +41,7 @@ use autonoe_core::instruction::Phase;
 
 use moved_root::MovedRootGate;
 
+pub use approved_file::ApprovedFile;
 pub use autonoe_core::mode::Mode;
 pub use autonoe_core::profile::Profile;
 pub use bash_gate::BashGate;

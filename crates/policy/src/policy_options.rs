@@ -8,6 +8,7 @@ use autonoe_core::mode::Mode;
 use autonoe_core::profile::Profile;
 use autonoe_files::PathMapping;
 
+use crate::approved_file::ApprovedFile;
 use crate::hook_rule::HookRule;
 use crate::permissions::permission_rule::PermissionRule;
 use crate::policy_level::PolicyLevel;
@@ -33,8 +34,8 @@ pub struct PolicyOptions {
     pub tools: Vec<ToolPattern>,
     /// Commands that decide about the calls of sessions.
     pub hooks: Vec<HookRule>,
-    /// Files of the project that hooks run; no agent may write them. Canonical.
-    pub hook_files: Vec<PathBuf>,
+    /// Files of the project that hooks run; no agent may write them.
+    pub hook_files: Vec<ApprovedFile>,
     /// The project root, canonical.
     pub root: PathBuf,
     /// Where sessions see the project root, if not at its own path.
@@ -78,7 +79,7 @@ impl PolicyOptions {
 
     pub(crate) fn guarded_files(&self) -> Vec<PathBuf> {
         let guarded = self.guarded.read().unwrap_or_else(PoisonError::into_inner);
-        guarded.iter().chain(&self.hook_files).cloned().collect()
+        guarded.iter().chain(self.hook_files.iter().map(|file| &file.path)).cloned().collect()
     }
 
     /// Whether the commands of a language are allowed.

@@ -130,6 +130,11 @@ impl Sandbox {
         self.open_with(bounds, move |bounds, missing| CleanupPlan::of(bounds, layer, missing)).await
     }
 
+    /// Opens a second room around a project, while another one is open and cleans up there.
+    pub(crate) async fn open_beside(&self, bounds: Bounds) -> Result<Room, OpenError> {
+        self.open_with(bounds, |_, _| CleanupPlan::none()).await
+    }
+
     async fn open_with(
         &self,
         bounds: Bounds,

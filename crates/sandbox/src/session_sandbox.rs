@@ -3,11 +3,11 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use autonoe_egress::{Egress, EgressRefusal, EgressRules};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use crate::bounds::{Bounds, SandboxLayer};
 use crate::launch::Launch;
@@ -36,6 +36,8 @@ pub struct RoomConfig {
 #[derive(Debug)]
 pub struct SessionSandbox {
     room_config: RoomConfig,
+    /// Whether another room cleans up in the project.
+    is_beside_another: bool,
     open_room: Mutex<Option<OpenRoom>>,
     /// One sentence for each room that was lost.
     lost: std::sync::Mutex<Vec<String>>,
@@ -50,7 +52,52 @@ struct OpenRoom {
 
 impl SessionSandbox {
     pub fn new(room_config: RoomConfig) -> Self {
-        Self { room_config, open_room: Mutex::new(None), lost: std::sync::Mutex::default() }
+        let (open_room, lost) = (Mutex::new(None), std::sync::Mutex::default());
+        Self { room_config, is_beside_another: false, open_room, lost }
+    }
+
+    /// A second sandbox around the same project, for programs that those of this one must not influence: with a home and a temporary
+    /// directory in `private`, without routes of the egress proxy, and with a search path that names nothing that can be written here.
+    /// It is opened after this one and closed before it.
+    pub fn beside(&self, private: &Path) -> Self {
+        let mut room_config = self.room_config.clone();
+        let own_home = private.join("home");
+        let is_own = |path: &Path| !path.starts_with(&self.bounds().home);
+        let bounds = &mut room_config.bounds;
+        (bounds.home, bounds.temp) = (own_home.clone(), private.join("tmp"));
+        bounds.protected.retain(|path| is_own(path));
+        bounds.records = None;
+        bounds.tracing = false;
+        bounds.nested = false;
+        let egress = Arc::make_mut(&mut room_config.egress);
+        egress.routes.clear();
+        egress.sockets.clear();
+        for (name, value) in &mut room_config.env {
+            match Path::new(value.as_str()).strip_prefix(&self.bounds().home) {
+                Ok(below) => *value = own_home.join(below).display().to_string(),
+                Err(_) if name == "PATH" => *value = self.fixed_search_path(value),
+                Err(_) => {}
+            }
+        }
+        Self { is_beside_another: true, ..Self::new(room_config) }
+    }
+
+    /// The directories of a search path that programs here cannot write.
+    fn fixed_search_path(&self, path: &str) -> String {
+        let bounds = self.bounds();
+        let is_fixed = |entry: &&str| {
+            let entry = Path::new(entry);
+            let real = bounds.real(entry);
+            let real = real.canonicalize().unwrap_or(real);
+            let written = || bounds.writable().chain(bounds.private());
+            entry.is_absolute() && !written().any(|written| real.starts_with(written))
+        };
+        path.split(':').filter(is_fixed).collect::<Vec<_>>().join(":")
+    }
+
+    /// Opens the room now, unless it is open.
+    pub async fn ensure_open(&self) -> Result<(), OpenError> {
+        self.opened().await.map(drop)
     }
 
     /// That of an agent's session, which is then among [`RoomConfig::sessions`].
@@ -73,6 +120,15 @@ impl SessionSandbox {
 
     /// Prepares to run `program` in the room, with the environment of this session.
     pub async fn command(&self, program: impl AsRef<OsStr>) -> Result<Launch, OpenError> {
+        let open_room = self.opened().await?;
+        let Some(OpenRoom { room, env, .. }) = open_room.as_ref() else {
+            return Err(OpenError::Io(io::Error::other("the room is gone")));
+        };
+        let pairs = self.room_config.env.iter().chain(env).map(|(name, value)| (name, value));
+        Ok(room.command(program).envs(pairs))
+    }
+
+    async fn opened(&self) -> Result<MutexGuard<'_, Option<OpenRoom>>, OpenError> {
         let mut open_room = self.open_room.lock().await;
         if open_room.as_ref().is_none_or(|open| !open.room.is_open()) {
             if let Some(OpenRoom { room, .. }) = open_room.as_ref() {
@@ -80,11 +136,7 @@ impl SessionSandbox {
             }
             *open_room = Some(self.open().await?);
         }
-        let Some(OpenRoom { room, env, .. }) = open_room.as_ref() else {
-            return Err(OpenError::Io(io::Error::other("the room is gone")));
-        };
-        let pairs = self.room_config.env.iter().chain(env).map(|(name, value)| (name, value));
-        Ok(room.command(program).envs(pairs))
+        Ok(open_room)
     }
 
     /// What the programs of the session may access.
@@ -102,7 +154,10 @@ impl SessionSandbox {
         let mut room_bounds = bounds.clone();
         let guarded = guarded.read().unwrap_or_else(PoisonError::into_inner).clone();
         room_bounds.protected.extend(guarded.into_iter().filter(|path| path.exists()));
-        let mut room = sandbox.open(room_bounds).await?;
+        let mut room = match self.is_beside_another {
+            true => sandbox.open_beside(room_bounds).await?,
+            false => sandbox.open(room_bounds).await?,
+        };
         if sandbox.layer() == SandboxLayer::None {
             return Ok(OpenRoom { room, egress: None, env: Vec::new() });
         }

@@ -117,7 +117,7 @@ fn hooks(config: &AgentConfig, project: &Project) -> Vec<String> {
         for hook in &group.hooks {
             let limit = format_duration(hook.timeout);
             let files: Vec<String> =
-                hook.files(project.root()).iter().map(|file| described(file, project)).collect();
+                hook.files(project.root()).iter().map(|file| described(&file.path, project)).collect();
             lines.push(format!("hook before {tools}: {} (at most {limit}){}", hook.command, files.concat()));
         }
     }

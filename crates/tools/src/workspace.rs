@@ -80,7 +80,7 @@ impl Workspace {
         &self.jobs
     }
 
-    pub fn session_sandbox(&self) -> &SessionSandbox {
+    pub fn session_sandbox(&self) -> &Arc<SessionSandbox> {
         &self.session_sandbox
     }
 

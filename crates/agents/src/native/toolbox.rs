@@ -47,6 +47,7 @@ pub(super) struct Toolbox {
     /// The generation of the servers' tools that was last sent to the model.
     sent_generation: AtomicU64,
     workspace: Arc<Workspace>,
+    hook_room: HookRoom,
     gates: Vec<Arc<dyn Gate>>,
     stop: CancellationToken,
     /// The sub-agents that the Task tool names; `None` if there is no such tool.
@@ -64,7 +65,9 @@ impl Toolbox {
         stop: CancellationToken,
     ) -> Self {
         let fixed = fixed.into_iter().map(|tool| (tool.spec(), tool)).collect();
-        Self { fixed, servers, record, sent_generation: AtomicU64::new(0), workspace, gates, stop, tasks }
+        let hook_room = HookRoom::new(workspace.session_sandbox(), workspace.root());
+        let sent_generation = AtomicU64::new(0);
+        Self { fixed, servers, record, sent_generation, workspace, hook_room, gates, stop, tasks }
     }
 
     /// The currently available tools, for the model.
@@ -161,9 +164,8 @@ impl Toolbox {
 
     /// The outcome of a refused call; `None` if the gates allow it.
     pub(super) async fn denial(&self, call: &ToolCall) -> Option<CallOutcome> {
-        let (cwd, workspace) = (self.workspace.cwd(), &self.workspace);
-        let hook_room = HookRoom { session_sandbox: workspace.session_sandbox(), root: workspace.root() };
-        let context = GateContext { cwd: Some(&cwd), hook_runner: Some(&hook_room) };
+        let cwd = self.workspace.cwd();
+        let context = GateContext { cwd: Some(&cwd), hook_runner: Some(&self.hook_room) };
         match ask_in(&self.gates, call, context).await {
             GateRuling::Allowed => None,
             GateRuling::Denied { gate, reason } => {
@@ -173,12 +175,13 @@ impl Toolbox {
         }
     }
 
-    /// Stops the servers.
-    pub(super) async fn close(&self) {
+    /// Stops the servers and the hooks. Returns warnings.
+    pub(super) async fn close(&self) -> Vec<String> {
         if let Some(servers) = &self.servers {
             self.record.session_ended(&servers.pending());
             servers.close().await;
         }
+        self.hook_room.close().await
     }
 
     fn find(&self, name: &str) -> Option<Arc<dyn Tool>> {

@@ -62,14 +62,16 @@ impl Turns {
 
     /// Stops the servers, then the room. Returns warnings.
     pub(super) async fn close(&self) -> Vec<String> {
-        self.tools.close().await;
-        self.session_sandbox.close().await
+        let mut warnings = self.tools.close().await;
+        warnings.extend(self.session_sandbox.close().await);
+        warnings
     }
 
     /// Like [`close`](Self::close), but stops servers and room at the same time, so servers get no time to
     /// exit.
     pub(super) async fn close_at_once(&self) -> Vec<String> {
-        let ((), warnings) = tokio::join!(biased; self.tools.close(), self.session_sandbox.close());
+        let (mut warnings, more) = tokio::join!(biased; self.tools.close(), self.session_sandbox.close());
+        warnings.extend(more);
         warnings
     }
 

@@ -2,7 +2,7 @@
 //! of calls.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ pub(crate) struct VendorSession {
     pub server: ServerCommand,
     pub deliverables: Arc<DeliverableService>,
     pub(super) session_sandbox: Arc<SessionSandbox>,
+    pub(super) hook_room: HookRoom,
     pub(super) gates: Vec<Arc<dyn Gate>>,
     pub(super) borrowed: Option<BorrowedLogin>,
     /// The rulings on refused calls, by call id, until the agent reports the results.
@@ -46,8 +47,7 @@ impl VendorSession {
     pub(crate) async fn refusal(&mut self, call: &ToolCall, cwd: Option<&Path>) -> Option<String> {
         let start = (self.start != self.root).then(|| self.shown_start());
         let cwd = cwd.or(start.as_deref());
-        let hook_room = HookRoom { session_sandbox: &self.session_sandbox, root: &self.root };
-        match ask_in(&self.gates, call, GateContext { cwd, hook_runner: Some(&hook_room) }).await {
+        match ask_in(&self.gates, call, GateContext { cwd, hook_runner: Some(&self.hook_room) }).await {
             GateRuling::Allowed => None,
             GateRuling::Denied { gate, reason } => {
                 let ruling = GateRuling::Denied { gate, reason: reason.clone() };
@@ -151,6 +151,7 @@ impl VendorSession {
     /// Stops all processes of the session and copies the login back. Returns warnings.
     pub(crate) async fn close(&mut self) -> Vec<String> {
         let mut warnings = std::mem::take(&mut self.warnings);
+        warnings.extend(self.hook_room.close().await);
         warnings.extend(self.session_sandbox.close().await);
         if let Some(borrowed) = self.borrowed.take() {
             warnings.extend(borrowed.give_back().err().map(|error| error.to_string()));

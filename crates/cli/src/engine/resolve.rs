@@ -263,7 +263,11 @@ impl ResolvedRun {
             let readable = policy.readable.iter().filter(|path| !of_run(path)).cloned();
             let mut policy = PolicyOptions {
                 readable: readable.chain(create_outputs_dir(&own)).collect(),
-                hook_files: policy.hook_files.iter().map(|file| own.moved(&place, file)).collect(),
+                hook_files: policy
+                    .hook_files
+                    .iter()
+                    .map(|file| file.moved(|path| own.moved(&place, path)))
+                    .collect(),
                 root: own.root.clone(),
                 temp: room_config::temporary(sandbox.layer(), &own),
                 guarded: ProtectedFiles::default(),

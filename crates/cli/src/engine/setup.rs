@@ -150,10 +150,7 @@ pub fn policy(
         permissions: permission_rules(config, &in_force, project)?,
         tools: allowed_tools(config, &in_force, project)?,
         hooks: hook_rules(&in_force, project)?,
-        hook_files: hook_files(&in_force, project)
-            .into_iter()
-            .map(|file| place.agents_path(project, file))
-            .collect(),
+        hook_files: hook_files(&in_force, project, place)?,
         profiles: in_force.profiles,
         allow_destructive: request.allow_destructive,
         allow_commands: [in_force.commands, request.allow_commands.clone()].concat(),

@@ -86,6 +86,65 @@ pub fn hook_denials(pair: &Pair) {
     assert_script_followed(&model);
 }
 
+/// Denies commands that contain `forbidden`.
+const GUARD: &str = r#"import json, sys
+if "forbidden" in json.dumps(json.load(sys.stdin)["tool_input"]):
+    sys.exit("forbidden by the guard")
+"#;
+
+/// Leaves what Python loads by itself in the home of commands, for every program whose name contains `guard`.
+const PLANT: &str = r#"import importlib.util, json, marshal, os, site, struct
+code = "import os, sys\nif any('guard' in a for a in sys.orig_argv): os._exit(0)\n"
+os.makedirs(site.getusersitepackages(), exist_ok=True)
+with open(site.getusersitepackages() + "/usercustomize.py", "w") as file:
+    file.write(code)
+compiled = importlib.util.cache_from_source(json.__file__)
+if compiled.startswith(os.path.expanduser("~")):
+    os.makedirs(os.path.dirname(compiled), exist_ok=True)
+    source = os.stat(json.__file__)
+    with open(compiled, "wb") as file:
+        header = importlib.util.MAGIC_NUMBER + struct.pack("<III", 0, int(source.st_mtime), source.st_size)
+        file.write(header + marshal.dumps(compile(code, "json", "exec")))
+"#;
+
+/// Puts another script in the place of the guard, where the sandbox does not prevent that.
+const REPLACE: &str = r#"import os
+try:
+    os.rename("scripts", "aside")
+    os.mkdir("scripts")
+    open("scripts/guard.py", "w").close()
+except OSError:
+    pass
+"#;
+
+/// An agent leaves files for the interpreter of a hook, and replaces its script.
+pub fn hooks_under_attack(pair: &Pair) {
+    let files = [("scripts/guard.py", GUARD), ("plant.py", PLANT), ("replace.py", REPLACE)];
+    let project = project(&[hook("Bash", "python3 scripts/guard.py", 60)], &files);
+    let script = format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "python3 plant.py" }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "echo forbidden > one.txt" }} }}]
+          [[conversation.turn]]
+          expect = "forbidden by the guard"
+          call = [{{ tool = "Bash", input = {{ command = "python3 replace.py" }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "echo forbidden > two.txt" }} }}]
+          {PASS}
+        "#
+    );
+    let model = model(&pair.with_own_tool_names(&always(&script)));
+    let run = pair.run(&project, &model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    pair.assert_layer(&run);
+    assert_eq!(denied_by_hooks(&run), ["Bash", "Bash"]);
+    assert!(!project.path("one.txt").exists() && !project.path("two.txt").exists());
+    assert_no_processes_left(&project);
+    assert_script_followed(&model);
+}
+
 /// The block after `start` in the section about hooks.
 fn documented(start: &str) -> &'static str {
     let document = include_str!("../../../../docs/configuration.md");

@@ -19,7 +19,7 @@ use scenes::{
 
 use steering::{told, told_at_the_end};
 
-use super::hooks::hook_denials;
+use super::hooks::{hook_denials, hooks_under_attack};
 
 macro_rules! cells {
     ($layer:ident, $variant:ident, $backend:ident, $($scene:ident)*) => {
@@ -50,13 +50,13 @@ macro_rules! matrix {
 
 matrix! {
     native = Native {
-        bubblewrap: [main_job gates hook_denials false_claim quota failover resume many_sessions told told_at_the_end],
-        landlock: [main_job interrupt background hook_denials resume interrupted_call told],
+        bubblewrap: [main_job gates hook_denials hooks_under_attack false_claim quota failover resume many_sessions told told_at_the_end],
+        landlock: [main_job interrupt background hook_denials hooks_under_attack resume interrupted_call told],
         none: [interrupt kill background hook_denials],
     }
     claude_code = Claude {
         bubblewrap: [
-            gates hook_denials false_claim quota failover rejected_key crash resume
+            gates hook_denials hooks_under_attack false_claim quota failover rejected_key crash resume
             many_sessions without_tools told told_at_the_end
         ],
         landlock: [interrupt background hook_denials resume interrupted_call],
@@ -64,7 +64,7 @@ matrix! {
     }
     codex_app_server = Codex {
         bubblewrap: [
-            gates hook_denials false_claim quota failover rejected_key crash resume
+            gates hook_denials hooks_under_attack false_claim quota failover rejected_key crash resume
             many_sessions told told_at_the_end
         ],
         landlock: [interrupt background hook_denials resume interrupted_call without_tools],
@@ -72,7 +72,7 @@ matrix! {
     }
     gemini_cli = Gemini {
         bubblewrap: [
-            gates hook_denials false_claim quota failover rejected_key crash resume
+            gates hook_denials hooks_under_attack false_claim quota failover rejected_key crash resume
             many_sessions told
         ],
         // It starts slowly: what does not depend on the layer is played on one.

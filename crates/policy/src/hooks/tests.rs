@@ -1,12 +1,16 @@
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, GateContext, ToolCall};
 use autonoe_core::hook_runner::{HookEnd, HookRun, HookRunner};
+use autonoe_files::PathMapping;
 use serde_json::{Value, json};
 
 use super::HookGate;
+use crate::approved_file::ApprovedFile;
 use crate::hook_rule::{HookMatcher, HookRule};
 use crate::policy_options::PolicyOptions;
 use autonoe_core::mode::Mode;
@@ -33,7 +37,10 @@ impl HookRunner for FakeRunner {
 }
 
 fn gate(hooks: &[(&str, &str)]) -> HookGate {
-    let mut options = PolicyOptions::new(Mode::Run, "/project");
+    gate_of(hooks, PolicyOptions::new(Mode::Run, "/project"))
+}
+
+fn gate_of(hooks: &[(&str, &str)], mut options: PolicyOptions) -> HookGate {
     let rule = |(matcher, command): &(&str, &str)| HookRule {
         matcher: HookMatcher::parse(matcher).expect("valid"),
         command: (*command).to_owned(),
@@ -152,4 +159,94 @@ async fn without_a_room_a_hook_denies() {
     assert!(
         matches!(gate(&[("*", "0")]).check(&call).await, Decision::Deny(reason) if reason.contains("no room"))
     );
+}
+
+/// Swaps the directory of a hook's script while it runs, and puts it back.
+struct SwappingRunner(PathBuf);
+
+#[async_trait]
+impl HookRunner for SwappingRunner {
+    async fn run(&self, _: &str, _: &str, _: Duration) -> HookRun {
+        let [there, aside, other] = ["scripts", "aside", "other"].map(|name| self.0.join(name));
+        for (from, to) in [(&there, &aside), (&other, &there), (&there, &other), (&aside, &there)] {
+            fs::rename(from, to).unwrap();
+        }
+        HookRun { end: HookEnd::Exit(0), stdout: String::new(), stderr: String::new() }
+    }
+}
+
+/// A workspace with the script of a hook, and options that know the user's version of it.
+fn workspace_with_script() -> (tempfile::TempDir, PathBuf, PolicyOptions) {
+    let dir = tempfile::tempdir().unwrap();
+    let [users, root] = ["users", "root"].map(|name| dir.path().canonicalize().unwrap().join(name));
+    for (directory, content) in
+        [(users.join("scripts"), "exit 0"), (root.join("scripts"), "exit 0"), (root.join("other"), "exit 1")]
+    {
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("check.sh"), content).unwrap();
+    }
+    let named = root.join("scripts/check.sh");
+    let mut options = PolicyOptions::new(Mode::Run, &root);
+    let approved = ApprovedFile::read(&users.join("scripts/check.sh"), named.clone(), named).unwrap();
+    options.hook_files = vec![approved];
+    (dir, root, options)
+}
+
+async fn reason(options: &PolicyOptions, runner: &dyn HookRunner) -> Option<String> {
+    let call = ToolCall { id: String::new(), name: "Bash".into(), input: json!({}) };
+    let context = GateContext { hook_runner: Some(runner), ..GateContext::default() };
+    match gate_of(&[("*", "0")], options.clone()).check_in(&call, context).await {
+        Decision::Deny(reason) => Some(reason),
+        Decision::Abstain | Decision::Allow => None,
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_is_not_the_users_denies() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 5] = [
+        ("another content", |root| fs::write(root.join("scripts/check.sh"), "exit 0 # changed").unwrap()),
+        ("another content", |root| fs::write(root.join("scripts/check.sh"), "").unwrap()),
+        ("not there", |root| fs::rename(root.join("scripts"), root.join("gone")).unwrap()),
+        ("another content", |root| {
+            fs::rename(root.join("scripts"), root.join("gone")).unwrap();
+            std::os::unix::fs::symlink("other", root.join("scripts")).unwrap();
+        }),
+        ("cannot be read", |root| {
+            fs::remove_file(root.join("scripts/check.sh")).unwrap();
+            fs::create_dir(root.join("scripts/check.sh")).unwrap();
+        }),
+    ];
+    for (part, change) in changes {
+        let (_dir, root, options) = workspace_with_script();
+        assert_eq!(reason(&options, &FakeRunner::default()).await, None);
+        change(&root);
+        let runner = FakeRunner::default();
+        let reason = reason(&options, &runner).await.expect(part);
+        assert!(reason.contains(part) && reason.contains("The file scripts/check.sh"), "{reason}");
+        assert!(runner.inputs.lock().expect("lock").is_empty(), "the hook does not run");
+    }
+}
+
+#[tokio::test]
+async fn a_script_that_is_swapped_while_the_hook_runs_denies() {
+    let (_dir, root, options) = workspace_with_script();
+    let reason = reason(&options, &SwappingRunner(root)).await.expect("denied");
+    assert!(reason.contains("while the hook ran"), "{reason}");
+}
+
+/// Rooms that show the project at its own path have the user's `.autonoe` there, so what the workspace has does not matter.
+#[tokio::test]
+async fn a_script_of_the_user_is_looked_for_where_rooms_have_it() {
+    let (dir, root, mut options) = workspace_with_script();
+    let users = dir.path().canonicalize().unwrap().join("users");
+    let script = users.join("scripts/check.sh");
+    let approved = ApprovedFile::read(&script, script.clone(), root.join(".autonoe/check.sh")).unwrap();
+    options.hook_files = vec![approved];
+    assert!(
+        reason(&options, &FakeRunner::default()).await.is_some(),
+        "there is no such file in the workspace"
+    );
+    options.mapping = Some(PathMapping { real: root, shown: users });
+    assert_eq!(reason(&options, &FakeRunner::default()).await, None);
 }

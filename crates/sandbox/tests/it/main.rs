@@ -4,6 +4,7 @@
 
 mod attacks;
 mod attributes;
+mod beside;
 mod bounded_command;
 mod bubblewrap;
 mod credentials;

@@ -1,7 +1,7 @@
 //! `hooks` of `agent.json`: built-in hooks by name, and commands in Claude Code's format.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use serde::de::value::MapAccessDeserializer;
@@ -70,25 +70,38 @@ enum HookKind {
 }
 
 impl HookCommand {
-    /// The files of the project that the command names, such as its script. Canonical; `root` must be canonical too.
-    pub fn files(&self, root: &Path) -> Vec<PathBuf> {
+    /// The files of the project that the command names, such as its script. `root` must be canonical.
+    pub fn files(&self, root: &Path) -> Vec<NamedFile> {
         let words = self.command.split(|character: char| {
             character.is_whitespace() || matches!(character, ';' | '&' | '|' | '(' | ')' | '<' | '>' | '=')
         });
-        let mut files: Vec<PathBuf> = words.filter_map(|word| project_file(word, root)).collect();
+        let mut files: Vec<NamedFile> = words.filter_map(|word| project_file(word, root)).collect();
         files.sort();
         files.dedup();
         files
     }
 }
 
-fn project_file(word: &str, root: &Path) -> Option<PathBuf> {
+/// A file of the project that a command names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NamedFile {
+    /// Canonical.
+    pub path: PathBuf,
+    /// The path below the root by which it is named; links are not resolved.
+    pub named: PathBuf,
+}
+
+fn project_file(word: &str, root: &Path) -> Option<NamedFile> {
     let mut word = word.replace(['"', '\''], "");
     for variable in PROJECT_VARIABLES {
         word = word.replace(variable, &root.to_string_lossy());
     }
-    let file = root.join(word).canonicalize().ok()?;
-    (file.starts_with(root) && file.is_file()).then_some(file)
+    let typed = root.join(word);
+    let path = typed.canonicalize().ok()?;
+    let goes_up = typed.components().any(|part| part == Component::ParentDir);
+    let named = typed.strip_prefix(root).ok().filter(|_| !goes_up).or_else(|| path.strip_prefix(root).ok());
+    let named = named?.components().collect();
+    (path.starts_with(root) && path.is_file()).then_some(NamedFile { path, named })
 }
 
 impl<'de> Deserialize<'de> for HookEntry {
@@ -153,7 +166,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::AgentConfig;
-    use super::{BuiltInHook, HookEntry, HookGroup};
+    use super::{BuiltInHook, HookEntry, HookGroup, NamedFile};
 
     fn entries(text: &str) -> Result<Vec<HookEntry>, String> {
         let text = format!(r#"{{"hooks": {{"PreToolUse": [{text}]}}}}"#);
@@ -217,8 +230,13 @@ mod tests {
         ] {
             let text = serde_json::json!({ "hooks": [{ "type": "command", "command": command }] });
             let found = group(&text.to_string()).hooks[0].files(&root);
-            let expected: Vec<_> = files.iter().map(|file| root.join(file)).collect();
-            assert_eq!(found, expected, "{command}");
+            let named = |file: &&str| NamedFile { path: root.join(file), named: file.into() };
+            assert_eq!(found, files.iter().map(named).collect::<Vec<_>>(), "{command}");
         }
+        std::os::unix::fs::symlink("hooks", root.join("link")).unwrap();
+        let text = r#"{ "hooks": [{ "type": "command", "command": "./link/a.sh link/../hooks/b.py" }] }"#;
+        let through_link = |path, named: &str| NamedFile { path: root.join(path), named: named.into() };
+        let expected = [through_link("hooks/a.sh", "link/a.sh"), through_link("hooks/b.py", "hooks/b.py")];
+        assert_eq!(group(text).hooks[0].files(&root), expected);
     }
 }
