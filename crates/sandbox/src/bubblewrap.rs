@@ -7,12 +7,17 @@ use std::path::{Path, PathBuf};
 use crate::bounds::Bounds;
 use crate::credentials;
 use crate::system_paths;
+use crate::visible_parts::{VisiblePart, contains_masked, visible_parts};
 
 /// The path of our own binary inside the room.
 pub(crate) const OWN_BINARY: &str = "/run/autonoe";
 
 /// The size of directories in memory that contain nothing but mount points, in bytes.
 const MOUNT_POINTS_SIZE: u64 = 64 * 1024;
+
+/// How many entries of directories with credentials a room mounts one by one; the rest is mounted as a whole and covered. Bubblewrap looks
+/// at all mounts for each new one: 50 take 5 ms longer than one, 150 take 30.
+const MAX_LISTED: usize = 48;
 
 /// The writable directories in memory; each gets the temporary size divided by this number.
 const IN_MEMORY: [(&str, u64); 3] = [("/tmp", 1), ("/var/tmp", 4), ("/dev/shm", 4)];
@@ -29,6 +34,9 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     for (path, share) in IN_MEMORY {
         list.tmpfs(Path::new(path), bounds.limits.temp_size / share);
     }
+    let masked = credentials::masked(bounds);
+    let concealed: Vec<_> = masked.iter().chain(&bounds.hidden).cloned().collect();
+    let mut unlisted = MAX_LISTED;
     let mounts = mounts(bounds);
     let holders = mount_holders(bounds, &mounts);
     for path in &holders {
@@ -36,15 +44,14 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
     }
     for (path, visibility) in &mounts {
         match visibility {
-            Visibility::Readable | Visibility::Protected => {
-                list.mount("--ro-bind", path, &bounds.shown(path))
-            }
+            Visibility::Readable => list.without(&concealed, path, bounds, &mut unlisted),
+            Visibility::Protected => list.mount("--ro-bind", path, &bounds.shown(path)),
             Visibility::Writable => list.mount("--bind", path, &bounds.shown(path)),
             Visibility::Hidden => list.hide(path, &bounds.shown(path)),
         }
     }
-    for path in credentials::masked(bounds) {
-        list.hide(&path, &bounds.shown(&path));
+    for path in &masked {
+        list.hide(path, &bounds.shown(path));
     }
     // Our own directories may be below a hidden path, so they come after it.
     list.mount("--bind", &bounds.home, &bounds.home);
@@ -52,14 +59,16 @@ pub(crate) fn arguments(bounds: &Bounds, own_binary: &Path, room_arg: &str) -> V
         list.mount(if visibility == Visibility::Protected { "--ro-bind" } else { "--bind" }, path, path);
     }
     list.mount("--ro-bind", own_binary, Path::new(OWN_BINARY));
-    // Only now, since mount points were created in them.
-    let hidden = bounds.hidden.iter().filter(|path| path.is_dir()).map(|path| bounds.shown(path));
-    for path in hidden.chain(holders).chain(["/run", "/dev", "/"].map(PathBuf::from)) {
+    // Only now, since mount points were created in them. What the user named was mounted over a directory that is hidden otherwise.
+    let named: Vec<_> = mounts.iter().filter(|(_, visibility)| *visibility == Visibility::Writable).collect();
+    let is_named = |path: &PathBuf| named.iter().any(|(named, _)| bounds.shown(named) == *path);
+    let covers = std::mem::take(&mut list.covers).into_iter().filter(|path| !is_named(path));
+    for path in covers.chain(holders).chain(["/run", "/dev", "/"].map(PathBuf::from)) {
         list.add(["--remount-ro"]);
-        list.0.push(path.into());
+        list.words.push(path.into());
     }
     list.add(["--chdir", "/", "--", OWN_BINARY, room_arg]);
-    list.0
+    list.words
 }
 
 /// What wins for one path comes last.
@@ -142,27 +151,62 @@ fn mount_holders(bounds: &Bounds, mounts: &[(&Path, Visibility)]) -> BTreeSet<Pa
 }
 
 #[derive(Default)]
-struct Arguments(Vec<OsString>);
+struct Arguments {
+    words: Vec<OsString>,
+    /// The directories in memory that cover others. They become read-only.
+    covers: BTreeSet<PathBuf>,
+}
 
 impl Arguments {
     fn add<const N: usize>(&mut self, words: [&str; N]) {
-        self.0.extend(words.map(OsString::from));
+        self.words.extend(words.map(OsString::from));
     }
 
     fn mount(&mut self, how: &str, from: &Path, to: &Path) {
-        self.0.extend([OsStr::new(how), from.as_os_str(), to.as_os_str()].map(OsString::from));
+        self.words.extend([OsStr::new(how), from.as_os_str(), to.as_os_str()].map(OsString::from));
     }
 
     /// An empty directory in memory for at most `size` bytes.
     fn tmpfs(&mut self, path: &Path, size: u64) {
         self.add(["--size", &size.to_string(), "--tmpfs"]);
-        self.0.push(path.into());
+        self.words.push(path.into());
+    }
+
+    fn cover(&mut self, shown: &Path) {
+        self.tmpfs(shown, MOUNT_POINTS_SIZE);
+        self.covers.insert(shown.to_owned());
+    }
+
+    /// A readable path. If something in it is concealed, an empty directory with its other entries: what only covers a file of the host
+    /// disappears when somebody there replaces that file, as programs do that change a login.
+    fn without(&mut self, concealed: &[PathBuf], path: &Path, bounds: &Bounds, unlisted: &mut usize) {
+        let shown = bounds.shown(path);
+        if !contains_masked(path, concealed) || concealed.iter().any(|concealed| concealed == path) {
+            return self.mount("--ro-bind", path, &shown);
+        }
+        let parts = visible_parts(path, concealed);
+        let Some(left) = unlisted.checked_sub(parts.len()) else {
+            return self.mount("--ro-bind", path, &shown);
+        };
+        *unlisted = left;
+        self.cover(&shown);
+        for part in parts {
+            match part {
+                VisiblePart::Everything(path) => self.mount("--ro-bind-try", &path, &bounds.shown(&path)),
+                VisiblePart::Names(path) => self.words.extend(["--dir".into(), bounds.shown(&path).into()]),
+                VisiblePart::Link(path) => {
+                    if let Ok(target) = path.read_link() {
+                        self.mount("--symlink", &target, &bounds.shown(&path));
+                    }
+                }
+            }
+        }
     }
 
     /// Covers a directory, which the room has at `shown`, with an empty one, and a file with `/dev/null`.
     fn hide(&mut self, path: &Path, shown: &Path) {
         if path.is_dir() {
-            self.tmpfs(shown, MOUNT_POINTS_SIZE);
+            self.cover(shown);
         } else if path.exists() {
             self.mount("--ro-bind", Path::new("/dev/null"), shown);
         }

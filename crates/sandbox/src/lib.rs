@@ -36,6 +36,7 @@ mod supervisor_client;
 mod system;
 mod system_paths;
 mod toolchain;
+mod visible_parts;
 mod wire;
 
 use std::ffi::OsStr;

@@ -16,6 +16,7 @@ use crate::bounds::Bounds;
 use crate::credentials;
 use crate::layer_unavailable::LayerUnavailable;
 use crate::system_paths;
+use crate::visible_parts::{VisiblePart, contains_masked, visible_parts};
 
 /// The minimum: older versions can restrict neither truncation nor connections.
 const REQUIRED: ABI = ABI::V4;
@@ -44,35 +45,6 @@ fn ruleset() -> Result<Ruleset, landlock::RulesetError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(KNOWN))?
         .scope(Scope::from_all(KNOWN))
-}
-
-/// A path and whether all of it may be read, or only the names in it.
-enum Readable {
-    Everything(PathBuf),
-    Names(PathBuf),
-}
-
-/// What may be read of a path: all of it if it contains nothing masked, otherwise its names, and its entries without what is masked.
-fn without_masked(path: &Path, masked: &[PathBuf], links: Links, found: &mut Vec<Readable>) {
-    let is_masked = |path: &Path| masked.iter().any(|masked| masked == path);
-    let contains_masked = |path: &Path| masked.iter().any(|masked| masked.starts_with(path));
-    if is_masked(path) {
-        return;
-    }
-    if !contains_masked(path) {
-        found.push(Readable::Everything(path.to_owned()));
-        return;
-    }
-    found.push(Readable::Names(path.to_owned()));
-    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if !path.is_symlink() {
-            without_masked(&path, masked, links, found);
-        } else if links == Links::Allowed {
-            let target = path.canonicalize().ok().filter(|target| !contains_masked(target));
-            found.extend(target.map(Readable::Everything));
-        }
-    }
 }
 
 /// Whether what a link in a directory leads to may be read too.
@@ -105,17 +77,20 @@ pub(crate) fn restrict(bounds: &Bounds) -> io::Result<()> {
     let secrets = system_paths::SECRET.map(PathBuf::from);
     let hidden = bounds.hidden.iter().filter_map(|path| path.canonicalize().ok());
     let masked: Vec<_> = secrets.into_iter().chain(hidden).chain(credentials::masked(bounds)).collect();
-    let mut readable_paths = Vec::new();
     let system = system_paths::SYSTEM.iter().map(|path| (PathBuf::from(path), Links::Allowed));
     for (path, links) in system.chain(bounds.read.iter().map(|path| (path.clone(), Links::Ignored))) {
         // Masked paths have no links, so this must not have any either.
         let path = path.canonicalize().unwrap_or(path);
-        without_masked(&path, &masked, links, &mut readable_paths);
-    }
-    for path in readable_paths {
-        match path {
-            Readable::Everything(path) => allow(&path, readable)?,
-            Readable::Names(path) => allow(&path, AccessFs::ReadDir.into())?,
+        for part in visible_parts(&path, &masked) {
+            match part {
+                VisiblePart::Everything(path) => allow(&path, readable)?,
+                VisiblePart::Names(path) => allow(&path, AccessFs::ReadDir.into())?,
+                VisiblePart::Link(path) if links == Links::Allowed => {
+                    let target = path.canonicalize().ok().filter(|target| !contains_masked(target, &masked));
+                    target.map_or(Ok(()), |target| allow(&target, readable))?;
+                }
+                VisiblePart::Link(_) => {}
+            }
         }
     }
     for path in system_paths::PSEUDO.map(Path::new) {

@@ -65,6 +65,71 @@ async fn a_link_to_credentials_leads_to_nothing_and_what_the_user_named_can_be_r
     }
 }
 
+/// A mount over a file disappears when the file is replaced on the host, as programs do that change a login.
+#[tokio::test]
+async fn credentials_that_are_replaced_while_a_room_is_open_stay_masked() {
+    for layer in [SandboxLayer::Bubblewrap, SandboxLayer::Landlock] {
+        let install = |bounds: &mut Bounds| {
+            let outside = bounds.root.with_file_name("outside");
+            for directory in [".aws", ".config/gh", "tool/bin"] {
+                fs::create_dir_all(outside.join(directory)).unwrap();
+            }
+            for path in [".npmrc", ".aws/credentials", ".config/gh/hosts.yml"] {
+                fs::write(outside.join(path), SECRET).unwrap();
+            }
+            fs::write(outside.join("tool/bin/program"), "of the tool").unwrap();
+            std::os::unix::fs::symlink("tool/bin", outside.join("linked")).unwrap();
+            bounds.read.push(outside);
+        };
+        let Some(test_room) = TestRoom::with_layer(layer, install).await else { continue };
+        let outside = test_room.outside();
+        for (path, aside) in [(".npmrc", ".npmrc.old"), (".aws", "aws.old"), (".config/gh", ".config/gh.old")]
+        {
+            let (path, aside) = (outside.join(path), outside.join(aside));
+            fs::rename(&path, &aside).unwrap();
+            match aside.is_dir() {
+                true => {
+                    fs::create_dir(&path).unwrap();
+                    fs::write(path.join("credentials"), SECRET).unwrap();
+                }
+                false => fs::rename(&aside, &path).unwrap(),
+            }
+        }
+        fs::write(outside.join("new"), SECRET).unwrap();
+        fs::rename(outside.join("new"), outside.join(".npmrc")).unwrap();
+        fs::write(outside.join(".netrc"), SECRET).unwrap();
+        let found = test_room.run(r#"grep -rls token-of-the-user "$OUTSIDE" 2>/dev/null"#).await.1;
+        assert_eq!(found, "", "{layer:?}");
+        let read = test_room.succeeds("cat $OUTSIDE/linked/program $OUTSIDE/secret; ls -A $OUTSIDE").await;
+        assert!(read.starts_with("of the toolthe secret"), "{layer:?}: {read}");
+        test_room.fails("touch $OUTSIDE/mine 2>&1").await;
+        test_room.fails("touch $OUTSIDE/.aws/mine 2>&1").await;
+    }
+}
+
+/// With more entries than a room lists, they are covered.
+#[tokio::test]
+async fn credentials_among_many_files_are_masked() {
+    let install = |bounds: &mut Bounds| {
+        let outside = bounds.root.with_file_name("outside");
+        (0..100).for_each(|number| fs::write(outside.join(number.to_string()), "").unwrap());
+        fs::write(outside.join(".npmrc"), SECRET).unwrap();
+        bounds.read.push(outside);
+    };
+    let Some(test_room) = TestRoom::with_layer(SandboxLayer::Bubblewrap, install).await else { return };
+    let read = test_room.succeeds("cat $OUTSIDE/.npmrc 2>&1; ls $OUTSIDE | wc -l").await;
+    assert!(read.ends_with("101\n") && !read.contains("token-of-the-user"), "{read}");
+}
+
+/// Covers are not places to keep something in.
+#[tokio::test]
+async fn what_covers_a_secret_directory_is_read_only() {
+    let Some(test_room) = TestRoom::with_layer(SandboxLayer::Bubblewrap, |_| {}).await else { return };
+    for directory in ["/etc/ssl/private", "/etc/sudoers.d", "/etc/wireguard"] {
+        test_room.fails(&format!("touch {directory}/mine 2>&1")).await;
+    }
+}
+
 /// Hidden paths in readable ones, such as our own state in a home directory that the user added.
 #[tokio::test]
 async fn hidden_paths_cannot_be_read() {
