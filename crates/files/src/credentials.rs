@@ -35,6 +35,9 @@ pub const CREDENTIALS: &[Credential] = &[
     of("firefox", ".mozilla"),
     of("autonoe", ".config/autonoe"),
     of("netrc", ".netrc"),
+    of("postgresql", ".pgpass"),
+    of("mysql", ".my.cnf"),
+    of("1password", ".config/op"),
     of("git", ".git-credentials"),
     of("git", ".config/git/credentials"),
     of("claude", ".claude/.credentials.json"),
@@ -233,6 +236,13 @@ mod tests {
                 assert!(is_credential(root, &path.join("deeper")), "{} in {root:?}", credential.tool);
             }
             assert!(!is_credential(&path, &path.join("x")), "{}: chosen by the user", credential.tool);
+        }
+    }
+
+    #[test]
+    fn passwords_of_databases_and_password_managers_are() {
+        for path in ["/h/.pgpass", "/h/.my.cnf", "/h/.config/op/config"] {
+            assert!(is_credential(Path::new("/h"), Path::new(path)), "{path}");
         }
     }
 

@@ -21,10 +21,12 @@ pub enum SandboxLayer {
 }
 
 /// What Landlock does not enforce, and what does not work with it; docs/security.md has the same.
-const LANDLOCK_GAPS: [&str; 4] = [
-    "only the command policy protects .autonoe/, agent settings and git hooks with --in-place",
+const LANDLOCK_GAPS: [&str; 5] = [
+    "only the command policy protects .autonoe/, in a workspace a link to yours, and with --in-place agent settings and git hooks",
     "what is hidden in a directory that commands may write is not hidden from them",
     "commands can see the command lines of other processes and the names, sizes and times of files elsewhere, and can end their own room",
+    "commands can see this machine's network addresses, routes and connections, and other users of this machine can use a room's proxy for the \
+     hosts that it allows",
     "commands cannot reach servers that they start, and have no shared memory (/dev/shm, System V), so that PostgreSQL, Chromium and the \
      locks of Python's multiprocessing do not work",
 ];
