@@ -110,7 +110,7 @@ pub struct Checkout {
     factory: CheckoutFactory,
     content: Content,
     /// The project within its repository, with a slash at the end; empty if it is the whole.
-    part: String,
+    pub(crate) part: String,
     /// Where git makes checkouts; nothing of the project ever runs in it.
     own_room: GitRoom,
     /// What is ready for the next check.

@@ -29,6 +29,7 @@ mod object_lookup;
 mod oracles;
 mod other_project;
 mod output;
+mod path_walk;
 #[cfg(target_os = "linux")]
 mod path_watch;
 mod protect_matcher;

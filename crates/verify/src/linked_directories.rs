@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use globset::Glob;
 use ignore::WalkBuilder;
 
 /// The most files that are looked at.
@@ -35,65 +34,6 @@ pub(crate) fn linked_directories(root: &Path) -> BTreeMap<String, String> {
             Some((path.to_str()?.to_owned(), target.to_string_lossy().into_owned()))
         })
         .collect()
-}
-
-/// What enters the directory that is named behind it.
-const ENTERS: [&str; 8] = ["-C", "-s", "cd", "chdir", "--chdir", "--directory", "cwd", "pushd"];
-
-/// Whether a command of a check names a path with this part. What is in quotes is one word.
-pub(crate) fn command_goes_through(command: &str, path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    words(command).iter().any(|word| {
-        let behind_option = word.strip_prefix('-').and_then(|rest| rest.get(1..));
-        behind_option == Some(name) || word.split(['/', '=', ':']).any(|part| is_name(part, name))
-    })
-}
-
-/// Whether a line of a script enters a directory of this name, or names a path through it. Comments do not count.
-pub(crate) fn script_goes_through(script: &str, path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    let lines = script
-        .lines()
-        .map(str::trim_start)
-        .filter(|line| !line.starts_with(['#', '*']) && !line.starts_with("//"));
-    lines.into_iter().any(|line| {
-        let separators = |c: char| {
-            c.is_whitespace() || matches!(c, '"' | '\'' | '`' | '(' | ')' | ',' | ';' | '=' | '&' | '|')
-        };
-        let words: Vec<&str> = line.split(separators).filter(|word| !word.is_empty()).collect();
-        let mut before = "";
-        words.into_iter().any(|word| {
-            let enters = ENTERS.contains(&before) && is_name(word, name);
-            before = word;
-            enters
-                || word.strip_prefix("-C") == Some(name)
-                || word.contains('/') && word.split('/').any(|part| is_name(part, name))
-        })
-    })
-}
-
-/// Whether a part of a path is the name, or a pattern for it.
-fn is_name(part: &str, name: &str) -> bool {
-    part == name
-        || part.contains(['*', '?', '['])
-            && Glob::new(part).is_ok_and(|pattern| pattern.compile_matcher().is_match(name))
-}
-
-/// The words of a command, as far as quotes and white space tell.
-fn words(command: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    let mut quote = None;
-    for c in command.chars() {
-        match (quote, c) {
-            (Some(open), _) if c == open => quote = None,
-            (None, '"' | '\'') => quote = Some(c),
-            (None, c) if c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')' | '`' | '<' | '>') => {
-                words.push(String::new());
-            }
-            _ => words.last_mut().into_iter().for_each(|word| word.push(c)),
-        }
-    }
-    words
 }
 
 /// All links that a path goes through below `top`, in turn, the path itself included.
@@ -139,40 +79,7 @@ fn parts(path: &Path) -> Vec<OsString> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use super::{command_goes_through, linked_directories, links_on_the_way, script_goes_through};
-
-    #[test]
-    fn names_are_found_in_commands_and_scripts() {
-        for (command, found) in [
-            ("cd app && sh ../tests/run.sh", true),
-            ("cd 'app'; ls", true),
-            ("make -C app test", true),
-            ("make -Capp test", true),
-            ("python3 -m unittest discover -s \"$TOP/app/tests\"", true),
-            ("make --directory=app", true),
-            ("cd ap* && ls", true),
-            ("echo \"app ok\"", false),
-            ("cd application", false),
-            ("cd my-app", false),
-            ("sh app.sh", false),
-            ("", false),
-        ] {
-            assert_eq!(command_goes_through(command, "x/app"), found, "{command}");
-        }
-        for (script, found) in [
-            ("cd app\nsh run.sh", true),
-            ("for d in */; do sh $d/x; done", true),
-            ("subprocess.run(['make'], cwd='app')", true),
-            ("open('app/data.txt')", true),
-            ("make -C app", true),
-            ("# cd app\nls", false),
-            ("// app/x", false),
-            ("echo app ok", false),
-            ("{\"app\": 1}", false),
-        ] {
-            assert_eq!(script_goes_through(script, "app"), found, "{script}");
-        }
-    }
+    use super::{linked_directories, links_on_the_way};
 
     #[test]
     fn every_link_of_a_chain_is_found() {

@@ -10,8 +10,8 @@ use crate::check_results::CheckResults;
 use crate::checkout::Checkout;
 use crate::checks::{check_key, is_vacuous};
 use crate::evidence::CheckEvidence;
-use crate::linked_directories::{command_goes_through, script_goes_through};
 use crate::oracles;
+use crate::path_walk::PathWalk;
 use crate::runner_files::{is_code, package_of_shadow};
 use crate::written_changes;
 
@@ -69,11 +69,12 @@ pub(super) fn leads_elsewhere(
     if new.is_empty() {
         return None;
     }
-    let scripts = scripts_of_user(registry, project);
-    let through = new.into_iter().find(|(path, _)| {
-        check.setup.iter().chain([&check.command]).any(|command| command_goes_through(command, path))
-            || scripts.iter().any(|script| script_goes_through(script, path))
-    });
+    let mut walk = PathWalk::new(&checkout.part, &links);
+    check.setup.iter().chain([&check.command]).for_each(|command| walk.follow_command(command));
+    for (path, script) in scripts_of_user(registry, project) {
+        walk.follow_script(&path, &script);
+    }
+    let through = new.into_iter().find(|(path, _)| walk.crossed.contains(path.as_str()));
     through.map(|(path, target)| {
         format!(
             "it goes through `{path}`, which is a link to `{target}` now; if that is right, run `autonoe checks accept {}` once it has landed",
@@ -82,15 +83,14 @@ pub(super) fn leads_elsewhere(
     })
 }
 
-/// The texts of the protected programs of the user's.
-fn scripts_of_user(registry: &CheckRegistry, project: &Project) -> Vec<String> {
+/// The protected programs of the user's, with their texts.
+fn scripts_of_user(registry: &CheckRegistry, project: &Project) -> Vec<(String, String)> {
     let users = registry.of_user();
-    let scripts = users
-        .files
-        .iter()
-        .filter(|(file, accepted)| !accepted.link && (accepted.executable || is_script(&file.to_string())));
+    let scripts = users.files.iter().map(|(file, accepted)| (file.to_string(), accepted));
+    let scripts =
+        scripts.filter(|(path, accepted)| !accepted.link && (accepted.executable || is_script(path)));
     let text = |accepted| String::from_utf8(registry.content(project, accepted).ok()?).ok();
-    scripts.filter_map(|(_, accepted)| text(accepted)).collect()
+    scripts.filter_map(|(path, accepted)| Some((path, text(accepted)?))).collect()
 }
 
 /// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
@@ -113,7 +113,8 @@ pub(super) fn new_runner_files(
         });
     let commands =
         checks.iter().flat_map(|CheckEvidence { check, .. }| check.setup.iter().chain([&check.command]));
-    let texts: Vec<String> = commands.cloned().chain(scripts_of_user(registry, project)).collect();
+    let scripts = scripts_of_user(registry, project).into_iter().map(|(_, text)| text);
+    let texts: Vec<String> = commands.cloned().chain(scripts).collect();
     let is_read = |file: &String| {
         let package = package_of_shadow(file, |path| checkout.has_entry(path));
         package.is_none_or(|package| is_searched(package, registry, &texts))

@@ -358,6 +358,21 @@ async fn a_check_that_goes_through_a_link_of_agents_does_not_count() {
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
 }
 
+/// A directory elsewhere may have the name of a link.
+#[tokio::test]
+async fn a_check_that_goes_past_a_link_of_agents_counts() {
+    for (command, link) in
+        [("sh packages/app/calc.sh add 2 3", "app"), ("/usr/bin/env sh packages/app/calc.sh add 2 3", "bin")]
+    {
+        let fixture = VerifyFixture::new(&format!("# Calc\n\n```check A\n$ {command}\n5\n```\n"));
+        let examiner = fixture.prepared().await;
+        fixture.write("packages/app/calc.sh", ADDS);
+        symlink("packages/app", fixture.path(link)).unwrap();
+        fixture.commit(&[]);
+        examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    }
+}
+
 #[tokio::test]
 async fn every_link_between_the_tests_and_their_files_is_protected() {
     for (link, target, between) in [("tests/add.sh", "../cur/add.sh", "cur"), ("tests/lib", "../cur", "cur")]
