@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::blocking::blocking;
-use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles};
+use crate::checkout::{Checkout, CheckoutFiles, PreparedFiles, UNCOPIED_FILES};
 use crate::linked_directories::linked_directories;
 use crate::oracles::{
     Protector, changed_in, differences, protected_directories, restore_in, stamps, turned_links,
@@ -188,7 +188,14 @@ pub(crate) async fn run(
         },
     };
     if !check.can_prepare() {
-        let copy = checkout.set_aside(&state.files).await?;
+        let copy = match checkout.set_aside(&state.files).await {
+            Err(fault) if fault.code == UNCOPIED_FILES => {
+                let command = check.setup.last().cloned().unwrap_or_default();
+                let verdict = CheckVerdict::SetupFailed { command, why: fault.message };
+                return Ok(CheckRun::not_run(check, verdict));
+            }
+            copy => copy?,
+        };
         let run = room.run(check, &state.files).await?;
         checkout.put_back(copy, &state.files)?;
         *prepared = Some(state);
@@ -274,7 +281,8 @@ impl CheckRoom<'_> {
         let accepted = self.registry.files.keys().map(|file| file.at(&files.root));
         // Each costs time.
         let alone = |file: &PathBuf| !directories.iter().any(|directory| file.starts_with(directory));
-        let read_only = accepted.filter(alone).chain(directories.clone()).collect();
+        let read_only: Vec<PathBuf> = accepted.filter(alone).chain(directories.clone()).collect();
+        files.close_withheld(&read_only);
         let Some(sandbox) = self.checkout.room(files, check.network, read_only) else {
             return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
         };
@@ -301,6 +309,7 @@ impl CheckRoom<'_> {
         if run.passed() && !changed.is_empty() {
             run.verdict = CheckVerdict::ChangedFiles { files: changed };
         }
+        files.open_withheld().await;
         self.checkout.note_decisive_files(check, files).await;
         Ok(run)
     }

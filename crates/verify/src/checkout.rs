@@ -33,6 +33,7 @@ use crate::oracles::{ChangedFiles, Protector};
 use crate::runner_files::decisive_files_in;
 use crate::startup_places::{make_startup_places, startup_places};
 use crate::uncommitted::uncommitted;
+use crate::withheld::Withheld;
 
 /// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
 const FILL: &str = r#"cd "$1" || exit
@@ -57,6 +58,9 @@ const IGNORE_FILES: &str = "ignore-files.json";
 
 /// Fault code of a commit whose files cannot be written.
 pub(crate) const UNUSABLE_COMMIT: &str = "unusable_commit";
+
+/// Fault code of files that commands have left and that cannot be copied.
+pub(crate) const UNCOPIED_FILES: &str = "uncopied_files";
 
 /// Fault code of a commit that is not in the repository.
 pub const NO_COMMIT: &str = "no_commit";
@@ -136,6 +140,8 @@ enum Content {
 pub struct CheckoutFiles {
     /// The project directory.
     pub root: PathBuf,
+    /// What commands have made unreadable, and we have opened.
+    withheld: Mutex<Withheld>,
     directory: TempDir,
 }
 
@@ -161,6 +167,21 @@ impl Drop for CheckoutFiles {
 }
 
 impl CheckoutFiles {
+    /// Opens what commands have made unreadable. Nothing runs here now.
+    pub(crate) async fn open_withheld(&self) {
+        let tree = self.directory.path().join("tree");
+        let opened = blocking(move |_: &_| Withheld::open(&tree)).await;
+        *self.withheld.lock().unwrap_or_else(PoisonError::into_inner) = opened;
+    }
+
+    /// Leaves it as commands left it, except for what judges, and for the directories above that.
+    pub(crate) fn close_withheld(&self, judges: &[PathBuf]) {
+        let tree = self.directory.path().join("tree");
+        let is_kept =
+            |path: &Path| judges.iter().any(|file| file.starts_with(path) || path.starts_with(file));
+        self.withheld.lock().unwrap_or_else(PoisonError::into_inner).close(&tree, is_kept);
+    }
+
     /// What is above everything that a check may write.
     #[cfg(target_os = "linux")]
     pub(crate) fn top(&self) -> &Path {
@@ -225,9 +246,7 @@ impl Checkout {
                     let message =
                         format!("{} cannot be checked out: {}.", self.revision.describe(), filled.reason());
                     // Otherwise it is due to what is committed, such as an impossible name.
-                    let is_disk_full =
-                        filled.stderr.contains("No space left") || filled.stderr.contains("quota");
-                    let code = if is_disk_full { "checkout" } else { UNUSABLE_COMMIT };
+                    let code = if is_disk_full(&filled.stderr) { "checkout" } else { UNUSABLE_COMMIT };
                     Fault::permanent(FaultLayer::System, code, message)
                 }
             });
@@ -237,7 +256,7 @@ impl Checkout {
         UntrustedDir::open(&tree)
             .and_then(|tree| tree.create(Path::new(&self.part), Visibility::Everyone))
             .map_err(|error| self.factory.io_fault(&error))?;
-        Ok(CheckoutFiles { root, directory })
+        Ok(CheckoutFiles { root, withheld: Mutex::default(), directory })
     }
 
     /// A room for a checkout, in which `read_only` cannot be changed. `None` if it needs a network that is not allowed.
@@ -297,8 +316,13 @@ impl Checkout {
         match copied.code {
             0 => Ok(aside),
             _ => {
+                // Ignored: leftovers are removed later.
+                let _ = remove_tree(&aside);
+                // Otherwise it is due to what commands have left there.
+                let is_disk_full = is_disk_full(&copied.stderr);
+                let code = if is_disk_full { "checkout" } else { UNCOPIED_FILES };
                 let message = format!("A checkout cannot be copied: {}.", copied.reason());
-                Err(Fault::permanent(FaultLayer::System, "checkout", message))
+                Err(Fault::permanent(FaultLayer::System, code, message))
             }
         }
     }
@@ -569,6 +593,10 @@ impl CheckoutFactory {
         let message = format!("Cannot create a checkout in {}: {why}.", self.scratch.display());
         Fault::permanent(FaultLayer::System, "checkout", message).hint(advice)
     }
+}
+
+fn is_disk_full(errors: &str) -> bool {
+    errors.contains("No space left") || errors.contains("quota")
 }
 
 /// Compiled files beside the sources, or where the tested program can write, could stand in for them; below this path there is nothing.

@@ -41,6 +41,7 @@ mod spec;
 mod spec_error;
 mod startup_places;
 mod uncommitted;
+mod withheld;
 mod written_changes;
 
 pub use changes::{Changes, ChangesError, Commit, FileChange};

@@ -17,6 +17,20 @@ async fn a_command_without_expected_output_prepares_those_below_it() {
     examiner.assert_claim("A", Assurance::Failed, &words).await;
 }
 
+/// They are there for the check as they were left, and what is in them is named.
+#[tokio::test]
+async fn unreadable_files_that_a_command_leaves_do_not_end_the_run() {
+    let spec = "# Calc\n\n```check A protect=tests/run.sh\n$ sh build.sh\n$ sh tests/run.sh\n5\n\
+        $ stat -c %a fix fix/secret; chmod 700 fix; cat fix/secret\n111\n0\n...Permission denied\n? 1\n```\n";
+    let test = "cat fix/secret 2> /dev/null || sh calc.sh add 2 3\n";
+    let fixture = VerifyFixture::with_files(spec, &[("tests/run.sh", test)]);
+    let examiner = fixture.prepared().await;
+    let build = "mkdir fix; echo x > fix/secret; echo > fix/.npmrc; chmod 000 fix/secret; chmod 111 fix\n";
+    fixture.commit(&[("calc.sh", ADDS), ("build.sh", build)]);
+    let named = "by themselves: fix/.npmrc (made by a check's command).";
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+}
+
 #[tokio::test]
 async fn a_program_cannot_prepare_itself_for_the_next_check() {
     let fixture = VerifyFixture::new(SPEC);
