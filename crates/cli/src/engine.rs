@@ -29,6 +29,7 @@ use autonoe_core::backend_chain::{BackendChain, ChainEntry};
 use autonoe_core::clock::Clock;
 use autonoe_core::event::{AnnouncementSubject, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::list_names;
 use autonoe_core::gate::Gate;
 use autonoe_core::halt::Halt;
 use autonoe_core::instruction::Phase;
@@ -45,7 +46,6 @@ use autonoe_harness::harness_record::HarnessRecord;
 use autonoe_harness::recovering_plan::{BranchSite, RecoveringPlan, RecoverySetup};
 use autonoe_harness::repetition::RepetitionDetector;
 use autonoe_policy::{HookGate, gates_for};
-use autonoe_report::escape_controls;
 use autonoe_sandbox::{RoomConfig, rooms_closed};
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::{ControlDirectory, LockHolder, Others, Project, ProjectUse, SqliteJournal, StatusStore};
@@ -663,7 +663,7 @@ fn landing_event(event: SiteEvent) -> RunEvent {
         SiteEvent::Saved { left, .. } => RunEvent::Warning {
             message: format!(
                 "These files of the workspace cannot be committed, so they do not land: {}.",
-                escape_controls(&left.join(", "))
+                list_names(&left)
             ),
         },
         SiteEvent::Unusable { why } => {

@@ -16,6 +16,7 @@ pub mod duration;
 pub mod event;
 pub mod examiner;
 pub mod fault;
+pub mod file_names;
 pub mod files;
 pub mod gate;
 pub mod halt;

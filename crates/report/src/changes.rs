@@ -1,6 +1,7 @@
 //! The changes section: commits of the run, changed files, and as much of the diff as is readable.
 
 use autonoe_core::ci_files::is_ci_file;
+use autonoe_core::file_names::list_names;
 use autonoe_verify::Changes;
 
 use crate::document::{CodeBlock, CodeKind, ReportBlock, ReportLine, code, paragraph, text};
@@ -117,7 +118,7 @@ fn differences(changes: &Changes) -> Vec<ReportBlock> {
         blocks.push(paragraph(format!(
             "The diffs of {} file(s) are omitted to keep the page short: {}.",
             omitted.len(),
-            named.join(", ")
+            list_names(named)
         )));
     } else if !changes.is_whole {
         blocks.push(paragraph("The end of the last file is omitted."));

@@ -3,6 +3,7 @@
 use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::duration::format as format_duration;
+use autonoe_core::file_names::list_names;
 use autonoe_verify::{CheckEvidence, Evidence, coverage, doubt_about};
 
 use crate::checks::{check_state, does_not_count, says_builder};
@@ -114,10 +115,10 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
     }
     list.push(("Environment", vec![text(platform)]));
     if !evidence.uncommitted.is_empty() {
-        list.push(("Not checked", vec![text(format!("uncommitted: {}", evidence.uncommitted.join(", ")))]));
+        list.push(("Not checked", vec![text(format!("uncommitted: {}", list_names(&evidence.uncommitted)))]));
     }
     if !evidence.runner_files.is_empty() {
-        let files = evidence.runner_files.join(", ");
+        let files = list_names(&evidence.runner_files);
         list.push((
             "Look at",
             vec![text(format!("new files that test runners read by themselves: {files}"))],

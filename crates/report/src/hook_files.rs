@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use autonoe_core::event::HookFile;
+use autonoe_core::file_names::shown_name;
 
 /// Which hooks run them, in one line.
 pub fn describe_hook_files(files: &[HookFile]) -> String {
@@ -14,7 +15,8 @@ pub fn describe_hook_files(files: &[HookFile]) -> String {
         [hook] => format!("Your {hook} hook runs"),
         hooks => format!("Your hooks {} run", hooks.join(", ")),
     };
-    let paths: Vec<String> = paths.into_iter().map(|path| format!("{path} (changed)")).collect();
+    let paths: Vec<String> =
+        paths.into_iter().map(|path| format!("{} (changed)", shown_name(path))).collect();
     format!("{who}: {}", paths.join(", "))
 }
 
@@ -27,6 +29,8 @@ mod tests {
         let file = |hook: &str, path: &str| HookFile { hook: hook.to_owned(), path: path.to_owned() };
         let one = [file("pre-commit", "Makefile")];
         assert_eq!(describe_hook_files(&one), "Your pre-commit hook runs: Makefile (changed)");
+        let forged = [file("pre-commit", "a\nb")];
+        assert_eq!(describe_hook_files(&forged), "Your pre-commit hook runs: a[U+000A]b (changed)");
         let alias = [file("alias.ci", "Makefile")];
         assert_eq!(describe_hook_files(&alias), "Your git alias.ci runs: Makefile (changed)");
         let more =

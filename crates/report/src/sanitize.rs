@@ -1,6 +1,7 @@
 //! Sanitizes text that agents wrote: makes control characters visible, redacts secrets, then truncates. The order matters, since half
 //! a secret is not recognized as one.
 
+use autonoe_core::file_names::{acts, visible};
 use autonoe_core::redact::Redactor;
 
 use crate::document::{CodeKind, Document};
@@ -43,7 +44,7 @@ pub fn escape_controls(text: &str) -> String {
             '\u{1b}' if length > 1 => {}
             '\r' if rest.starts_with("\r\n") => {}
             '\n' | '\t' => out.push(c),
-            c if acts(c) => out.push_str(&format!("[U+{:04X}]", u32::from(c))),
+            c if acts(c) => out.push_str(&visible(c)),
             c => out.push(c),
         }
         rest = &rest[length..];
@@ -67,12 +68,6 @@ pub fn escape_json(json: &str) -> String {
         }
     }
     out
-}
-
-/// Whether a terminal acts on a character instead of showing it.
-fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{061c}')
 }
 
 /// Length in bytes of the colour escape sequence at the start of the text.

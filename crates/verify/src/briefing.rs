@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
+use autonoe_core::file_names::list_names;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::CheckRegistry;
 
@@ -53,7 +54,7 @@ pub(crate) fn briefing(
         let files: Vec<String> = registry.files.keys().take(MAX_LISTED).map(ToString::to_string).collect();
         text.push_str(&format!(
             "\nThese files belong to the checks and cannot be changed: {}.\n",
-            files.join(", ")
+            list_names(files)
         ));
     }
     for failure in project_failures {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use autonoe_core::check::{Assurance, Check, Finding};
+use autonoe_core::file_names::list_names;
 use autonoe_store::ProtectedPath;
 
 use crate::check_run::CheckRun;
@@ -67,12 +68,12 @@ pub(crate) fn summary(
         let names: Vec<String> = changed.iter().map(|(file, _)| file.to_string()).collect();
         parts.push(format!(
             "The checks use the accepted versions of these files, not the current ones: {}.",
-            names.join(", ")
+            list_names(names)
         ));
     }
     if results.assurance == Assurance::Failed {
         if !revision.uncommitted.is_empty() {
-            parts.push(format!("Not committed, so not checked: {}.", revision.uncommitted.join(", ")));
+            parts.push(format!("Not committed, so not checked: {}.", list_names(&revision.uncommitted)));
         }
         parts.push("Fix it, commit, and set the status again.".to_owned());
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use autonoe_core::check::Check;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::list_names;
 use autonoe_core::redact::Redactor;
 use autonoe_sandbox::{BoundedCommand, CommandEnd, MAX_OUTPUT, OutputLimits, SessionSandbox};
 use autonoe_store::{CheckRegistry, Project};
@@ -156,7 +157,7 @@ impl CheckRun {
                 format!("`{command}`, which must run before it, failed: {why}")
             }
             (CheckVerdict::ChangedFiles { files }, _) => {
-                format!("files that it relies on were changed while it ran: {}", files.join(", "))
+                format!("files that it relies on were changed while it ran: {}", list_names(files))
             }
         }
     }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::list_names;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::{CheckAssignment, CheckBaseline, CheckRegistry, CheckState, Project, sha256_hex};
 
@@ -89,7 +90,7 @@ pub(crate) fn why_not_counted(check: &Check, registry: &CheckRegistry) -> Option
             Some("it passed before the work began, so it proves nothing".to_owned())
         }
         Some(CheckBaseline { missing, .. }) if !missing.is_empty() => {
-            Some(format!("files it relies on did not exist: {}", missing.join(", ")))
+            Some(format!("files it relies on did not exist: {}", list_names(missing)))
         }
         Some(_) => None,
     }

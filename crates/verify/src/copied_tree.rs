@@ -11,6 +11,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::vec;
 
+use autonoe_core::file_names::shown_name;
 use autonoe_files::{ReadError, open_beneath, read_bytes_beneath, show_bytes};
 use autonoe_sandbox::Repository;
 use autonoe_store::sha256_hex;
@@ -44,7 +45,7 @@ pub(crate) enum CopyError {
     TooLarge { largest: String },
     #[error("it has more than {MAX_ENTRIES} files and directories")]
     TooMany,
-    #[error("{} cannot be read: {error}", path.display())]
+    #[error("{} cannot be read: {error}", shown_name(&path.display().to_string()))]
     Unreadable { path: PathBuf, error: ReadError },
     #[error("{0}")]
     Unwritable(io::Error),
@@ -141,7 +142,7 @@ fn copy_file(
         // It has grown since the files were listed.
         *left = left
             .checked_sub(count as u64)
-            .ok_or_else(|| CopyError::TooLarge { largest: path.display().to_string() })?;
+            .ok_or_else(|| CopyError::TooLarge { largest: shown_name(&path.display().to_string()) })?;
         hash.update(&buffer[..count]);
         copy.write_all(&buffer[..count]).map_err(CopyError::Unwritable)?;
     }
@@ -195,7 +196,9 @@ fn list(
         }
     }
     if bytes > MAX_BYTES {
-        let named = largest.iter().map(|(size, path)| format!("{} ({})", path.display(), show_bytes(*size)));
+        let named = largest.iter().map(|(size, path)| {
+            format!("{} ({})", shown_name(&path.display().to_string()), show_bytes(*size))
+        });
         return Err(CopyError::TooLarge { largest: named.collect::<Vec<_>>().join(", ") });
     }
     Ok(found)

@@ -17,6 +17,7 @@ use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
 use autonoe_core::fault::Fault;
+use autonoe_core::file_names::{list_names, shown_name};
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
@@ -251,8 +252,9 @@ impl ProjectExaminer {
             registry.save(&self.project)?;
         }
         for path in new {
+            let name = shown_name(&path.to_string());
             let message = format!(
-                "it {}: `autonoe checks accept {path}` or `autonoe checks reject {path}`",
+                "it {}: `autonoe checks accept {name}` or `autonoe checks reject {name}`",
                 oracles::describe_dispute(registry, &path)
             );
             self.emit(RunEvent::Disputed { path: path.to_string(), message }).await?;
@@ -452,7 +454,7 @@ impl Examiner for ProjectExaminer {
         let mut message = summary(&checkout, &results, &finding, &changed);
         let new = new_runner_files(&registry, &checkout, &results.evidence, &self.project);
         if results.assurance == Assurance::Verified && !new.is_empty() {
-            let notice = format!("Test runners read these new files by themselves: {}.", new.join(", "));
+            let notice = format!("Test runners read these new files by themselves: {}.", list_names(&new));
             message = format!("{message}\n{notice}");
             self.emit(RunEvent::Notice { message: format!("{}: {notice}", deliverable.id) }).await?;
         }

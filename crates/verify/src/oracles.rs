@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::shown_name;
 use autonoe_files::{UntrustedDir, Visibility};
 use autonoe_store::{
     AcceptError, AcceptedFile, CheckRegistry, CurrentFile, Dispute, Project, ProtectedPath, sha256_hex,
@@ -388,7 +389,8 @@ fn restore(
     cancel: &CancellationToken,
 ) -> Result<(), Fault> {
     let wrong = |file: &ProtectedPath, error: &io::Error| {
-        let message = format!("{file} cannot be restored in the checkout: {error}.");
+        let name = shown_name(&file.to_string());
+        let message = format!("{name} cannot be restored in the checkout: {error}.");
         Fault::transient(FaultLayer::System, "oracle", message)
     };
     let found = matching(tree, &registry.globs, cancel)?;

@@ -9,6 +9,7 @@ use std::io;
 use std::path::PathBuf;
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::list_names;
 use autonoe_files::{DOCUMENT_LIMIT, read_text, remove_tree};
 
 use crate::first_commit::Beginning;
@@ -96,7 +97,10 @@ impl Hub {
             0 => return Ok(()),
             CONFLICT => {
                 let files: Vec<&str> = filled.stdout.lines().take(10).collect();
-                format!("the harnesses that it builds on have changed the same lines of {}", files.join(", "))
+                format!(
+                    "the harnesses that it builds on have changed the same lines of {}",
+                    list_names(files)
+                )
             }
             _ => filled.reason(),
         };

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use autonoe_core::fault::Fault;
+use autonoe_core::file_names::list_names;
 
 /// Why the user's branch was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +53,7 @@ const NAMED_FILES: usize = 20;
 
 /// The names of files, as far as they are named.
 pub fn list_files(files: &[String]) -> String {
-    let named = files.iter().take(NAMED_FILES).cloned().collect::<Vec<_>>().join(", ");
+    let named = list_names(files.iter().take(NAMED_FILES));
     match files.len().saturating_sub(NAMED_FILES) {
         0 => named,
         more => format!("{named} and {more} more"),
@@ -155,5 +156,19 @@ impl From<Fault> for LandingError {
 impl From<LandingRefusal> for LandingError {
     fn from(refusal: LandingRefusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LandingRefusal, list_files};
+
+    #[test]
+    fn names_stay_in_their_line() {
+        let files: Vec<String> = (0..22).map(|number| format!("{number}\n[LANDED]")).collect();
+        let listed = list_files(&files);
+        assert!(listed.starts_with("0[U+000A][LANDED], 1[U+000A]"), "{listed}");
+        assert!(listed.ends_with("19[U+000A][LANDED] and 2 more"), "{listed}");
+        assert!(!LandingRefusal::SelfActing(files).to_string().contains('\n'));
     }
 }

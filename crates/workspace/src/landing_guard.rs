@@ -7,6 +7,7 @@ use std::path::Path;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
 use autonoe_core::fault::Fault;
+use autonoe_core::file_names::shown_name;
 
 use crate::changed_file::ChangedFile;
 use crate::git_settings::{attribute_files, configured_drivers, ignore_files};
@@ -76,10 +77,11 @@ impl LandingAttempt<'_> {
         let deleted: Vec<_> = deleted.split_terminator('\0').collect();
         // The commits may contain that very deletion.
         match changed.iter().find(|file| !file.is_deletion() && deleted.contains(&file.path.as_str())) {
-            Some(file) => {
-                Err(LandingRefusal::Files(format!("you have deleted {} and not committed that", file.path))
-                    .into())
-            }
+            Some(file) => Err(LandingRefusal::Files(format!(
+                "you have deleted {} and not committed that",
+                shown_name(&file.path)
+            ))
+            .into()),
             None => Ok(()),
         }
     }
@@ -127,7 +129,9 @@ impl LandingAttempt<'_> {
         found.extend(self.added_by_force().await?);
         // A later checkout of a commit in between would bring them.
         let touched = self.succeed(TOUCHED, &[]).await?;
-        let touched = touched.split(['\0', '\n']).filter(|path| acts_by_itself(path) || is_users_own(path));
+        // A line break is before the names of some commits.
+        let touched = touched.split('\0').map(|path| path.trim_start_matches('\n'));
+        let touched = touched.filter(|path| acts_by_itself(path) || is_users_own(path));
         found.extend(touched.map(str::to_owned));
         found.sort_unstable();
         found.dedup();

@@ -2,6 +2,7 @@
 
 use autonoe_core::check::Check;
 use autonoe_core::fault::Fault;
+use autonoe_core::file_names::shown_name;
 use autonoe_core::outcome::exit;
 use autonoe_report::{check_state, project_checks};
 use autonoe_store::{CheckRegistry, LockHolder, ProjectUse};
@@ -110,10 +111,11 @@ fn as_text(checks: &[Check], book: &CheckRegistry) -> String {
     for (name, change) in &book.changed {
         text.push_str(&format!("\nChanged: {}\n", describe_change(name, change)));
     }
-    for path in book.disputes.keys() {
+    for file in book.disputes.keys() {
+        let path = shown_name(&file.to_string());
         text.push_str(&format!(
             "\nDisputed: {path} {}. Run `autonoe checks accept {path}` or `autonoe checks reject {path}`\n",
-            describe_dispute(book, path)
+            describe_dispute(book, file)
         ));
     }
     text

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::shown_name;
 use autonoe_core::outcome::exit;
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
-use autonoe_report::one_line;
 use autonoe_store::{CheckRegistry, Project};
 use autonoe_verify::protected_among;
 use clap::Args;
@@ -153,8 +153,13 @@ fn ci_files(project: &Project, reference: &str, remote: &str) -> Result<Vec<Stri
     let known = format!("--remotes={remote}");
     let changed = ["log", "-m", "--no-renames", "--format=", "--name-only", "-z", reference, "--not", &known];
     let changed = git(project, &changed)?.unwrap_or_default();
-    let files: BTreeSet<_> = changed.split(['\0', '\n']).filter(|path| is_ci_file(path)).collect();
-    Ok(files.into_iter().map(one_line).collect())
+    let files: BTreeSet<_> = names(&changed).filter(|path| is_ci_file(path)).collect();
+    Ok(files.into_iter().map(shown_name).collect())
+}
+
+/// The paths that `git log -z --name-only` lists, with a line break before those of some commits.
+fn names(listed: &str) -> impl Iterator<Item = &str> {
+    listed.split('\0').map(|path| path.trim_start_matches('\n')).filter(|path| !path.is_empty())
 }
 
 /// Says that the branch ends with commits that no check has seen, although others were verified.
@@ -177,14 +182,14 @@ fn judging_files(project: &Project, reference: &str, remote: &str) -> Result<Opt
     let changed = git(project, &log)?.unwrap_or_default();
     let Some(top) = git(project, &["rev-parse", "--show-toplevel"])? else { return Ok(None) };
     let top = PathBuf::from(top).canonicalize().unwrap_or_default();
-    let changed = changed.split(['\0', '\n']).filter(|path| !path.is_empty());
+    let changed = names(&changed);
     let changed: BTreeSet<PathBuf> = changed.map(|path| top.join(path)).collect();
     let changed: Vec<PathBuf> = changed.into_iter().collect();
     let mut found = protected_among(&CheckRegistry::load(project)?.of_user(), project.root(), &changed)?;
     found.extend(changed.into_iter().filter(|path| *path == project.root().join("SPEC.md")));
     let mut names: Vec<String> = found
         .iter()
-        .map(|path| one_line(&path.strip_prefix(&top).unwrap_or(path).display().to_string()))
+        .map(|path| shown_name(&path.strip_prefix(&top).unwrap_or(path).display().to_string()))
         .collect();
     names.sort_unstable();
     let is_any = !names.is_empty();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{AgentEvent, CheckPurpose, HookFile};
+use autonoe_core::file_names::list_names;
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
@@ -88,7 +89,7 @@ pub fn beginning(beginning: Beginning) -> String {
 /// A sentence about the user's files that agents do not see; `None` if there are none.
 pub fn left_out<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
     let files: Vec<_> = files.collect();
-    let shown = files.iter().take(5).copied().collect::<Vec<_>>().join(", ");
+    let shown = list_names(files.iter().take(5));
     let more = if files.len() > 5 { format!(" and {} more", files.len() - 5) } else { String::new() };
     (!files.is_empty()).then(|| {
         format!("Agents work from your last commit: your uncommitted changes are left out ({shown}{more}).")
@@ -97,10 +98,7 @@ pub fn left_out<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
 
 /// A warning about files that decide what a CI service runs.
 pub fn ci_files(files: &[String]) -> String {
-    format!(
-        "[CI] These files change what your CI runs: {}. Look at them before you push.",
-        one_line(&files.join(", "))
-    )
+    format!("[CI] These files change what your CI runs: {}. Look at them before you push.", list_names(files))
 }
 
 /// A warning about files that hooks of the user's run through other programs.

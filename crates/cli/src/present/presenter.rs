@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
 use autonoe_core::event::{AgentEvent, AnnouncementSubject, Event, RunEvent, WaitReason};
+use autonoe_core::file_names::shown_name;
 use autonoe_core::notification::NotificationLevel;
 use autonoe_core::outcome::{SessionEnd, no_progress};
 use autonoe_core::sink::Sink;
@@ -246,7 +247,7 @@ impl Presenter {
                 }
             }
             RunEvent::Disputed { path, message } => {
-                self.line(MessageLevel::Warning, &format!("Disputed: {path}: {message}"));
+                self.line(MessageLevel::Warning, &format!("Disputed: {}: {message}", shown_name(path)));
             }
             RunEvent::StepEnded { step, passed, message, next } => {
                 let (level, line) = messages::step_ended(step, *passed, message, next.as_deref());

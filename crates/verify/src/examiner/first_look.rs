@@ -3,6 +3,7 @@
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::fault::Fault;
+use autonoe_core::file_names::list_names;
 use autonoe_store::{CheckBaseline, CheckRegistry, CheckState};
 
 use super::ProjectExaminer;
@@ -73,7 +74,7 @@ impl ProjectExaminer {
                 ),
                 (_, false) => format!(
                     "it relies on files that are not committed ({}), so it does not count; once they are, run `autonoe checks accept {}`",
-                    missing.join(", "),
+                    list_names(&missing),
                     check.name
                 ),
                 (_, true) => format!("{}, as expected before the work begins", run.sentence()),

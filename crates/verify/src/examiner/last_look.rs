@@ -8,6 +8,7 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::Confirmation;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::list_names;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus};
 use autonoe_store::{CheckRegistry, InPlaceFiles};
@@ -148,7 +149,7 @@ impl ProjectExaminer {
         let by = if was_killed { "by agents of a run that was killed, or since" } else { "by agents" };
         let message = format!(
             "Changed {by} without a commit, so what is there now was not checked and counts as claimed: {}.",
-            unseen.join(", ")
+            list_names(unseen)
         );
         self.emit(RunEvent::Notice { message: message.clone() }).await?;
         Ok(Some(message))

@@ -3,6 +3,7 @@
 use std::sync::PoisonError;
 
 use autonoe_core::check::{Assurance, Check, CheckOrigin};
+use autonoe_core::file_names::{list_names, shown_name};
 use autonoe_store::{CheckRegistry, Project, ProtectedPath};
 
 use crate::cargo_targets::{is_manifest, manifest_of};
@@ -43,7 +44,7 @@ pub(super) fn changed_by_builder(
     let changed: Vec<String> =
         changed.filter(|file| oracles::is_builders(registry, file)).map(ToString::to_string).collect();
     let is_concerned = check.origin == CheckOrigin::Proposed && !changed.is_empty();
-    is_concerned.then(|| format!("files that proposed checks protect were changed: {}", changed.join(", ")))
+    is_concerned.then(|| format!("files that proposed checks protect were changed: {}", list_names(changed)))
 }
 
 /// Whether a protected file is a program, or says what programs do.
@@ -77,7 +78,9 @@ pub(super) fn leads_elsewhere(
     let through = new.into_iter().find(|(path, _)| walk.crossed.contains(path.as_str()));
     through.map(|(path, target)| {
         format!(
-            "it goes through `{path}`, which is a link to `{target}` now; if that is right, run `autonoe checks accept {}` once it has landed",
+            "it goes through `{}`, which is a link to `{}` now; if that is right, run `autonoe checks accept {}` once it has landed",
+            shown_name(path),
+            shown_name(target),
             check.name
         )
     })
