@@ -83,14 +83,14 @@ pub(crate) struct CommitObjects {
     /// The contents of `packed-refs`: tags.
     refs: String,
     shallow: Option<String>,
-    /// Files of the project that test runners read by themselves.
+    /// Files that test runners read by themselves.
     pub(crate) runner_files: BTreeSet<String>,
-    /// The files of the project.
+    /// All files, by their paths from the project.
     paths: BTreeSet<String>,
 }
 
 impl CommitObjects {
-    /// Whether the project has a file or directory of this path.
+    /// Whether there is a file or directory of this path from the project.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.paths.contains(path) || has_directory(&self.paths, path)
     }
@@ -288,15 +288,15 @@ impl Transfer<'_> {
         inside.is_some_and(|inside| inside == "SPEC.md" || inside.starts_with(".autonoe/"))
     }
 
-    /// The paths of the project's files in the commit, and those among them that are links.
+    /// The paths of the commit's files, from the project, and those among them that are links.
     fn paths(&self) -> Result<(BTreeSet<String>, BTreeSet<String>), Fault> {
         let (mut paths, mut links) = (BTreeSet::new(), BTreeSet::new());
         for CommittedFile { is_link, path, .. } in self.tree()? {
-            let Some(inside) = path.strip_prefix(self.source.part.as_str()) else { continue };
+            let path = from_project(&self.source.part, &path);
             if is_link {
-                links.insert(inside.to_owned());
+                links.insert(path.clone());
             }
-            paths.insert(inside.to_owned());
+            paths.insert(path);
         }
         Ok((paths, links))
     }
@@ -332,6 +332,18 @@ impl Transfer<'_> {
     }
 }
 
+/// A path of the repository as it is named in the project, which is the `part` of it: what is above begins with `../`.
+fn from_project(part: &str, path: &str) -> String {
+    let (mut inside, mut rest) = (part, path);
+    while let (Some((directory, below)), Some((next, further))) =
+        (inside.split_once('/'), rest.split_once('/'))
+        && directory == next
+    {
+        (inside, rest) = (below, further);
+    }
+    "../".repeat(inside.matches('/').count()) + rest
+}
+
 /// Gives objects the content of an empty file, so that git works as if they were there.
 fn write_empty(objects: &Path, hashes: &HashSet<String>) -> io::Result<()> {
     fs::create_dir_all(objects)?;
@@ -359,4 +371,23 @@ pub(crate) fn untrustworthy(commit: &str) -> Fault {
         &commit[..commit.len().min(10)]
     );
     Fault::permanent(FaultLayer::System, "checkout", message).hint("Check the repository with `git fsck`.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::from_project;
+
+    #[test]
+    fn paths_are_named_as_in_the_project() {
+        for (part, path, named) in [
+            ("", "a/b", "a/b"),
+            ("a/", "a/b/c", "b/c"),
+            ("a/", "x", "../x"),
+            ("a/b/", "a/c/x", "../c/x"),
+            ("a/b/", "b/x", "../../b/x"),
+            ("a/b/", "a", "../../a"),
+        ] {
+            assert_eq!(from_project(part, path), named);
+        }
+    }
 }

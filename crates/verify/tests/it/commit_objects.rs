@@ -164,6 +164,25 @@ async fn modules_of_a_package_are_named_only_where_python_searches_it() {
     }
 }
 
+#[tokio::test]
+async fn new_files_above_the_project_are_named() {
+    let fixture = VerifyFixture::without_repository(SPEC);
+    let top = fixture.root().parent().unwrap().to_owned();
+    fs::write(top.join(".npmrc"), "").unwrap();
+    fixture.git_in(&top, &["init", "-q", "-b", "main", "."]);
+    fixture.git_in(&top, &["add", ".npmrc"]);
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    for name in ["node_modules/.bin/sh", ".cargo/config.toml", "unittest.py"] {
+        fs::create_dir_all(top.join(name).parent().unwrap()).unwrap();
+        fs::write(top.join(name), "").unwrap();
+        fixture.git_in(&top, &["add", name]);
+    }
+    fixture.commit(&[("calc.sh", ADDS)]);
+    let named = "by themselves: ../.cargo/config.toml, ../node_modules/.bin/sh, ../unittest.py.";
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+}
+
 /// A name could pass for a line of ours.
 #[tokio::test]
 async fn names_of_files_stay_in_their_line() {
