@@ -117,13 +117,7 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
     if !evidence.uncommitted.is_empty() {
         list.push(("Not checked", vec![text(format!("uncommitted: {}", list_names(&evidence.uncommitted)))]));
     }
-    if !evidence.runner_files.is_empty() {
-        let files = list_names(&evidence.runner_files);
-        list.push((
-            "Look at",
-            vec![text(format!("new files that test runners read by themselves: {files}"))],
-        ));
-    }
+    list.extend(evidence.noted.clauses().into_iter().map(|clause| ("Look at", vec![text(clause)])));
     list.push(("To reproduce", vec![code(format!("autonoe verify {}", item.id))]));
     list
 }

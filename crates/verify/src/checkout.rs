@@ -26,6 +26,7 @@ use crate::blocking::blocking;
 use crate::commit_objects::{CommitObjects, Transfer, untrustworthy};
 use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
+use crate::deciding_files::{DecidingFile, deciding_files};
 use crate::history::History;
 use crate::left_changed::CheckoutBefore;
 use crate::no_commit::{NoCommit, QueryError};
@@ -123,6 +124,8 @@ pub struct Checkout {
     pub(crate) changed: OnceLock<ChangedFiles>,
     /// Links to directories that the commit has, or a command of a check has made, and where they lead.
     pub(crate) links: Mutex<BTreeMap<String, String>>,
+    /// Files of the commit that decide what checks run or show, once it was checked out.
+    deciding: OnceLock<BTreeMap<String, DecidingFile>>,
     /// Files that test runners read by themselves, and that commands of checks made.
     found_by_checks: Mutex<BTreeSet<String>>,
     // Last, so that rooms are closed before their directory is gone.
@@ -198,6 +201,11 @@ impl Checkout {
         }
     }
 
+    /// Files of the commit that decide what checks run or show; none before it was checked out.
+    pub(crate) fn deciding_files(&self) -> BTreeMap<String, DecidingFile> {
+        self.deciding.get().cloned().unwrap_or_default()
+    }
+
     /// Whether the commit has a file or directory of this path.
     pub(crate) fn has_entry(&self, path: &str) -> bool {
         match &self.content {
@@ -250,6 +258,12 @@ impl Checkout {
                     Fault::permanent(FaultLayer::System, code, message)
                 }
             });
+        }
+        if let (Content::Commit(objects), None) = (&self.content, self.deciding.get()) {
+            let (clean, entries) = (tree.clone(), objects.deciding.clone());
+            let deciding = blocking(move |_: &_| deciding_files(&clean, &entries)).await;
+            // Another one has found the same.
+            let _ = self.deciding.set(deciding);
         }
         let root: PathBuf = tree.join(&self.part).components().collect();
         // The commit may not contain it.
@@ -413,6 +427,7 @@ impl CheckoutFactory {
             prepared: Default::default(),
             changed: OnceLock::new(),
             links: Mutex::default(),
+            deciding: OnceLock::new(),
             found_by_checks: Default::default(),
             directory,
         })

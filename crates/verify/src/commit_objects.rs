@@ -4,7 +4,7 @@
 //! packs in one room, which reads that repository, and indexes the pack in another: there, the name of an object is the hash of its
 //! content. SPEC.md and `.autonoe/`, which contain the expected results, are left out.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use autonoe_files::{ReadError, read_bytes_beneath};
 use autonoe_git::{GitRoom, Skeleton, pipe};
 
 use crate::commit_source::CommitSource;
+use crate::deciding_files::{CommittedEntry, may_decide};
 use crate::history::{History, StoredHistory};
 use crate::no_commit::{NoCommit, QueryError};
 use crate::runner_files::{has_directory, runner_files_of};
@@ -70,6 +71,7 @@ const MAX_LIST: u64 = 1 << 30;
 struct CommittedFile {
     hash: String,
     is_link: bool,
+    is_executable: bool,
     path: String,
 }
 
@@ -85,6 +87,8 @@ pub(crate) struct CommitObjects {
     shallow: Option<String>,
     /// Files that test runners read by themselves.
     pub(crate) runner_files: BTreeSet<String>,
+    /// Files that may decide what checks run or show, by their paths from the project.
+    pub(crate) deciding: BTreeMap<String, CommittedEntry>,
     /// All files, by their paths from the project.
     paths: BTreeSet<String>,
 }
@@ -179,6 +183,7 @@ impl Transfer<'_> {
         write_empty(&empty, &listed.hidden).map_err(|error| broken(&error))?;
         objects.push(empty);
         let (paths, links) = self.paths()?;
+        let deciding = self.may_decide()?;
         Ok(CommitObjects {
             commit: listed.commit,
             tree,
@@ -187,6 +192,7 @@ impl Transfer<'_> {
             refs: listed.tags,
             shallow: listed.shallow,
             runner_files: runner_files_of(&paths, &links),
+            deciding,
             paths,
         })
     }
@@ -301,14 +307,26 @@ impl Transfer<'_> {
         Ok((paths, links))
     }
 
+    /// The files that may decide what checks run or show.
+    fn may_decide(&self) -> Result<BTreeMap<String, CommittedEntry>, Fault> {
+        let files = self.tree()?.into_iter().filter(|file| !self.is_hidden(&file.path));
+        let entries = files.map(|CommittedFile { hash, is_link, is_executable, path }| {
+            let from_project = from_project(&self.source.part, &path);
+            (from_project, CommittedEntry { from_top: path, hash, is_link, is_executable })
+        });
+        Ok(entries.filter(|(path, entry)| may_decide(path, entry)).collect())
+    }
+
     /// The files of the commit.
     fn tree(&self) -> Result<Vec<CommittedFile>, Fault> {
         let text = self.read("tree")?.unwrap_or_default();
         let entries = text.split_terminator('\0').filter_map(|entry| {
             let (description, path) = entry.split_once('\t')?;
             let mut words = description.split(' ');
-            let is_link = words.next() == Some("120000");
-            Some(CommittedFile { hash: words.nth(1)?.to_owned(), is_link, path: path.to_owned() })
+            let mode = words.next();
+            let (is_link, is_executable) = (mode == Some("120000"), mode == Some("100755"));
+            let (hash, path) = (words.nth(1)?.to_owned(), path.to_owned());
+            Some(CommittedFile { hash, is_link, is_executable, path })
         });
         Ok(entries.collect())
     }

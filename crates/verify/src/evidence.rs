@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use crate::check_run::CheckRun;
 use crate::checkout::Checkout;
 use crate::checks::{check_key, checks_of};
+use crate::noted_files::NotedFiles;
 use crate::written_changes::concerning as changes_concerning;
 
 /// Maximum length of output in the evidence, in bytes.
@@ -45,9 +46,9 @@ pub struct Evidence {
     /// Uncommitted files, which were not checked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uncommitted: Vec<String>,
-    /// New files that test runners read by themselves.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub runner_files: Vec<String>,
+    /// Files to look at.
+    #[serde(flatten)]
+    pub noted: NotedFiles,
     pub environment: CheckEnvironment,
     /// `None` if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -17,7 +17,7 @@ use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
 use autonoe_core::fault::Fault;
-use autonoe_core::file_names::{list_names, shown_name};
+use autonoe_core::file_names::shown_name;
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
@@ -25,7 +25,7 @@ use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{CheckRegistry, Project, SqliteJournal, StatusStore, read_evidence, write_evidence};
 
-use self::what_counts::{assurance, cap, changed_by_builder, leads_elsewhere, new_runner_files};
+use self::what_counts::{assurance, cap, changed_by_builder, leads_elsewhere};
 use crate::blocking::blocking;
 use crate::briefing::briefing;
 use crate::check_limit::{MAX_CHECKS, too_many};
@@ -41,6 +41,7 @@ use crate::evidence::{
 use crate::flaky::{count_looks, describe_flaky, how_flaky};
 use crate::left_changed::CheckoutBefore;
 use crate::no_commit::NoCommit;
+use crate::noted_files::NotedFiles;
 use crate::oracles::{self, ChangedFiles};
 use crate::protect_pattern::find_pattern_problem;
 use crate::review;
@@ -173,7 +174,7 @@ impl ProjectExaminer {
                 commit: revision.commit.clone(),
                 tree: revision.tree.clone(),
                 uncommitted: revision.uncommitted.clone(),
-                runner_files: new_runner_files(registry, checkout, &results.evidence, &self.project),
+                noted: NotedFiles::of(registry, checkout, &checks, &self.project),
                 environment: CheckEnvironment {
                     os: std::env::consts::OS.to_owned(),
                     architecture: std::env::consts::ARCH.to_owned(),
@@ -452,11 +453,10 @@ impl Examiner for ProjectExaminer {
         let changed = self.differences(&registry, Some(&checkout)).await?;
         let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim, &registry).await?;
         let mut message = summary(&checkout, &results, &finding, &changed);
-        let new = new_runner_files(&registry, &checkout, &results.evidence, &self.project);
-        if results.assurance == Assurance::Verified && !new.is_empty() {
-            let notice = format!("Test runners read these new files by themselves: {}.", list_names(&new));
-            message = format!("{message}\n{notice}");
-            self.emit(RunEvent::Notice { message: format!("{}: {notice}", deliverable.id) }).await?;
+        let noted = NotedFiles::of(&registry, &checkout, &checks, &self.project);
+        for sentence in noted.sentences().iter().filter(|_| results.assurance == Assurance::Verified) {
+            message = format!("{message}\n{sentence}");
+            self.emit(RunEvent::Notice { message: format!("{}: {sentence}", deliverable.id) }).await?;
         }
         checkout.close().await;
         let passed = results.evidence.iter().filter(|evidence| evidence.run.passed()).count();

@@ -19,8 +19,8 @@ use autonoe_store::{
     CheckRegistry, ControlDirectory, DeliveryRow, LockStatus, Outbox, Project, ProjectLock, StatusStore,
 };
 use autonoe_verify::{
-    checks_of, coverage, describe_change, disown_foreign_findings, disown_outdated_findings, doubt_about,
-    of_project, why_other_project,
+    Evidence, NotedFiles, checks_of, coverage, describe_change, disown_foreign_findings,
+    disown_outdated_findings, doubt_about, of_project, why_other_project,
 };
 use clap::Args;
 use jiff::Timestamp;
@@ -72,6 +72,8 @@ struct StatusFacts {
     unseen: UnseenWork,
     /// What a killed process has left, a sentence each.
     left: Vec<&'static str>,
+    /// Files of verified deliverables to look at, by id.
+    noted: BTreeMap<String, NotedFiles>,
 }
 
 pub fn cmd_status(args: &StatusArgs, environment: &Environment) -> Result<u8, Fault> {
@@ -129,7 +131,9 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
     let unseen = quiet.map(|status| UnseenWork::of(project, status, environment)).unwrap_or_default();
     let left = quiet.map(|_| left_by_kill(project)).unwrap_or_default();
+    let noted = status.as_ref().map(|status| noted_files(project, status)).transpose()?.unwrap_or_default();
     Ok(StatusFacts {
+        noted,
         status,
         disowned,
         deleted,
@@ -149,6 +153,15 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         unseen,
         left,
     })
+}
+
+fn noted_files(project: &Project, status: &ProjectStatus) -> Result<BTreeMap<String, NotedFiles>, Fault> {
+    let mut noted = BTreeMap::new();
+    for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
+        let evidence = Evidence::load(project, &item.id)?.filter(|evidence| evidence.is_ours);
+        noted.extend(evidence.map(|evidence| (item.id.clone(), evidence.noted)));
+    }
+    Ok(noted)
 }
 
 /// An outbox that cannot be read is reported by the next run, and hides nothing else here.
@@ -184,6 +197,9 @@ fn as_text(facts: &StatusFacts) -> String {
                     text.push_str(&format!("            {}\n", one_line(why_blocked(item))));
                 }
                 text.push_str(&covered(item, facts));
+                for clause in facts.noted.get(&item.id).into_iter().flat_map(NotedFiles::clauses) {
+                    text.push_str(&format!("            look at {clause}\n"));
+                }
             }
             if facts.is_old_plan {
                 text.push_str(
@@ -435,6 +451,7 @@ fn deliverable_json(item: &Deliverable, facts: &StatusFacts) -> Value {
         "verification": item.finding,
         "review": item.review,
         "checks": checks,
+        "look_at": facts.noted.get(&item.id).map(NotedFiles::clauses).unwrap_or_default(),
         "id": item.id,
         "description": item.description,
         "acceptance_criteria": item.acceptance_criteria,

@@ -185,6 +185,7 @@ fn notes(project: &Project, evidence: &Evidence) -> Vec<String> {
     if let Some(unchecked) = evidence.unchecked() {
         notes.push(unchecked.to_string());
     }
+    notes.extend(evidence.noted.clauses().into_iter().map(|clause| format!("look at {clause}")));
     if let (Some(head), Some(commit)) = (last_commit(project.root()), &evidence.commit)
         && head != *commit
     {

@@ -47,6 +47,10 @@ impl ProjectExaminer {
             registry.runner_files = Some(checkout.runner_files());
         }
         let committed = checkout.files().await?;
+        if is_first_look {
+            let deciding = checkout.deciding_files().into_iter();
+            registry.deciding_files = Some(deciding.map(|(path, file)| (path, file.fingerprint)).collect());
+        }
         let mut missing = Vec::new();
         for check in new {
             let (mut frozen, project, globs) =

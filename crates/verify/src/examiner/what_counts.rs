@@ -13,7 +13,7 @@ use crate::checks::{check_key, is_vacuous};
 use crate::evidence::CheckEvidence;
 use crate::oracles;
 use crate::path_walk::PathWalk;
-use crate::runner_files::{is_code, package_of_shadow};
+use crate::user_scripts::scripts_of_user;
 use crate::written_changes;
 
 /// The user's checks decide, if there are any: one that cannot count leaves a deliverable claimed, whatever agents have proposed. One that has
@@ -47,12 +47,6 @@ pub(super) fn changed_by_builder(
     is_concerned.then(|| format!("files that proposed checks protect were changed: {}", list_names(changed)))
 }
 
-/// Whether a protected file is a program, or says what programs do.
-fn is_script(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    is_code(path) || name.to_ascii_lowercase().ends_with("makefile") || !name.contains('.')
-}
-
 /// Why a check does not count although it passed: it goes through a link that was not there when it was new.
 pub(super) fn leads_elsewhere(
     check: &Check,
@@ -84,57 +78,6 @@ pub(super) fn leads_elsewhere(
             check.name
         )
     })
-}
-
-/// The protected programs of the user's, with their texts.
-fn scripts_of_user(registry: &CheckRegistry, project: &Project) -> Vec<(String, String)> {
-    let users = registry.of_user();
-    let scripts = users.files.iter().map(|(file, accepted)| (file.to_string(), accepted));
-    let scripts =
-        scripts.filter(|(path, accepted)| !accepted.link && (accepted.executable || is_script(path)));
-    let text = |accepted| String::from_utf8(registry.content(project, accepted).ok()?).ok();
-    scripts.filter_map(|(path, accepted)| Some((path, text(accepted)?))).collect()
-}
-
-/// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
-pub(super) fn new_runner_files(
-    registry: &CheckRegistry,
-    checkout: &Checkout,
-    checks: &[CheckEvidence],
-    project: &Project,
-) -> Vec<String> {
-    let known = registry.runner_files.clone().unwrap_or_default();
-    let is_new =
-        |file: &String| !known.contains(file) && !registry.files.contains_key(&ProtectedPath::new(file));
-    // A new manifest is the work itself.
-    let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
-    let found = checkout.found_by_checks().into_iter().filter(|file| is_new(file) && !is_manifest(file));
-    let found =
-        found.filter(is_in_known).map(|file| match checkout.has_entry(manifest_of(&file).unwrap_or(&file)) {
-            true => file,
-            false => format!("{file} (made by a check's command)"),
-        });
-    let commands =
-        checks.iter().flat_map(|CheckEvidence { check, .. }| check.setup.iter().chain([&check.command]));
-    let scripts = scripts_of_user(registry, project).into_iter().map(|(_, text)| text);
-    let texts: Vec<String> = commands.cloned().chain(scripts).collect();
-    let is_read = |file: &String| {
-        let package = package_of_shadow(file, |path| checkout.has_entry(path));
-        package.is_none_or(|package| is_searched(package, registry, &texts))
-    };
-    checkout.runner_files().into_iter().filter(|file| is_new(file) && is_read(file)).chain(found).collect()
-}
-
-/// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.
-fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -> bool {
-    let is_in = |path: &str| path.rsplit_once('/').is_some_and(|(parent, _)| parent == directory);
-    let ends = |c: char| c.is_whitespace() || "\"'`;&|()=:,".contains(c);
-    let names = |word: &str| {
-        let word = word.trim_start_matches("./").trim_end_matches('/');
-        word == directory || is_in(word)
-    };
-    registry.files.keys().any(|file| is_in(&file.to_string()))
-        || commands.iter().any(|command| command.split(ends).any(names))
 }
 
 /// Leaves a deliverable claimed as long as the user has not decided about its changed checks.

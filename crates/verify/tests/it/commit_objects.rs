@@ -1,6 +1,7 @@
 //! A check sees what its commit reaches, and nothing else of the repository.
 
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use autonoe_core::check::Assurance;
 use autonoe_core::event::RunEvent;
@@ -225,4 +226,71 @@ async fn files_that_test_runners_read_are_named_if_a_check_makes_them() {
     fixture.commit(&[("calc.sh", ADDS), ("build.sh", makes)]);
     let named = "by themselves: .npmrc (made by a check's command).";
     examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+}
+
+/// Compared with what was there when the checks were new.
+#[tokio::test]
+async fn changed_settings_and_what_checks_run_are_named() {
+    let spec = "# Calc\n\n```check A protect=b.mk\n$ : make and npm; sh calc.sh add 2 3\n5\n```\n\
+                \n```check B\n$ sh calc.sh add 2 3\n5\n```\n";
+    let package = r#"{"scripts": {"test": "sh tests.sh"}, "dependencies": {}}"#;
+    let own = [
+        (".npmrc", "a=1\n"),
+        ("pytest.ini", ""),
+        ("package.json", package),
+        ("rules.mk", "add:\n"),
+        ("b.mk", ""),
+    ];
+    let fixture = VerifyFixture::with_files(spec, &own);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS), ("package.json", &package.replace("{}}", "{\"a\": \"1\"}}"))]);
+    let message = examiner.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("written or changed") && !message.contains("by themselves"), "{message}");
+
+    let package = package.replace("tests.sh", "other.sh");
+    fixture.commit(&[
+        (".npmrc", "a=2\n"),
+        ("package.json", &package),
+        ("rules.mk", "add:\n\ttrue\n"),
+        ("a/Makefile", ""),
+        ("b.mk", "x"),
+    ]);
+    let settings = "Test runners read these changed files by themselves: .npmrc.";
+    let run = "What the checks run was written or changed with the work: a/Makefile, package.json (scripts), rules.mk.";
+    examiner.assert_claim("A", Assurance::Verified, &[settings, run]).await;
+    let evidence = fixture.evidence("A").unwrap();
+    assert_eq!(evidence["changed_settings"], json!([".npmrc"]));
+    assert_eq!(evidence["run_by_checks"], json!(["a/Makefile", "package.json (scripts)", "rules.mk"]));
+    // Its check runs neither.
+    let message = examiner.assert_claim("B", Assurance::Verified, &[settings]).await.message;
+    assert!(!message.contains("written or changed"), "{message}");
+}
+
+#[tokio::test]
+async fn new_commands_compiled_files_and_settings_of_tools_are_named() {
+    let fixture = VerifyFixture::with_files(SPEC, &[("lib/old.so", "1"), ("tsconfig.json", "{}")]);
+    let examiner = fixture.prepared().await;
+    for (name, content) in [("tools/sh", "#!/bin/sh\n"), ("calc", "\u{7f}ELF\0"), ("run", "#!/bin/sh\n")] {
+        fixture.write(name, content);
+        fs::set_permissions(fixture.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    symlink("/bin/true", fixture.path("tools/diff")).unwrap();
+    let source = "class String {}";
+    let packaged = format!("package a;\n{source}");
+    fixture.commit(&[
+        ("calc.sh", ADDS),
+        ("calc.h.gch", ""),
+        ("docs/test", ""),
+        (".gitattributes", ""),
+        ("String.java", source),
+        ("a/String.java", &packaged),
+        ("tsconfig.json", "{ }"),
+    ]);
+    let settings = "Test runners read these new files by themselves: .gitattributes, String.java.";
+    let commands = "These new programs have the names of common commands: tools/diff, tools/sh.";
+    let compiled = "These new files are compiled, and nobody can read what they do: calc, calc.h.gch.";
+    let message =
+        examiner.assert_claim("A", Assurance::Verified, &[settings, commands, compiled]).await.message;
+    // No check compiles TypeScript.
+    assert!(!message.contains("tsconfig"), "{message}");
 }

@@ -1,0 +1,258 @@
+//! Files of a commit that decide what its checks run or show: settings that tools read by themselves, what package scripts and make run,
+//! programs with the names of common commands, and compiled files in which nothing can be read. What is not as it was when the checks were
+//! new is named.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use autonoe_core::check::Check;
+use autonoe_files::{SETTINGS_LIMIT, open_beneath, read_bytes_beneath};
+use autonoe_store::sha256_hex;
+use serde_json::Value;
+
+use crate::runner_files::is_runner_file;
+use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool_file};
+
+/// Git calls a file binary if one of its first bytes is zero; so many are looked at.
+const BINARY_BYTES: u64 = 8_000;
+
+/// What a package says about its tests and other commands. Its dependencies change with any work.
+const PACKAGE_KEYS: [&str; 6] = ["ava", "c8", "jest", "mocha", "nyc", "scripts"];
+
+/// The tools in a `pyproject.toml` that run tests.
+const PYTHON_TOOLS: [&str; 4] = ["coverage", "nox", "pytest", "tox"];
+
+/// Programs that run the scripts of a package, or read the settings of TypeScript.
+const PACKAGE_RUNNERS: [&str; 6] = ["bun", "npm", "npx", "pnpm", "yarn", "yarnpkg"];
+const TYPESCRIPT_RUNNERS: [&str; 9] =
+    ["bun", "deno", "jest", "npm", "npx", "ts-node", "tsc", "tsx", "vitest"];
+const MAKE: [&str; 3] = ["bmake", "gmake", "make"];
+
+/// A file of a commit.
+#[derive(Debug, Clone)]
+pub(crate) struct CommittedEntry {
+    /// From the top of the repository.
+    pub(crate) from_top: String,
+    pub(crate) hash: String,
+    pub(crate) is_link: bool,
+    pub(crate) is_executable: bool,
+}
+
+/// Why a file is decisive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DecidingKind {
+    /// A tool reads it by itself.
+    Settings,
+    /// It has the name of a common command.
+    Command,
+    Compiled,
+    /// `package.json`.
+    Package,
+    MakeRules,
+    /// `tsconfig.json`.
+    TypeScript,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DecidingFile {
+    pub(crate) kind: DecidingKind,
+    /// The same as long as what matters in it is the same.
+    pub(crate) fingerprint: String,
+}
+
+/// Those among the files of a commit, by their paths from the project; `tree` is a clean checkout of it.
+pub(crate) fn deciding_files(
+    tree: &Path,
+    entries: &BTreeMap<String, CommittedEntry>,
+) -> BTreeMap<String, DecidingFile> {
+    let deciding = entries.iter().filter_map(|(path, entry)| {
+        let kind = kind_of(tree, path, entry)?;
+        Some((path.clone(), DecidingFile { kind, fingerprint: fingerprint(tree, path, entry) }))
+    });
+    deciding.collect()
+}
+
+/// Whether a file may be decisive, by its name and kind alone.
+pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
+    let name = name_of(path);
+    entry.is_executable
+        || is_read(path)
+        || is_compiled(name)
+        || is_of_java_lang(name)
+        || (entry.is_link && is_common_command(name))
+        || ["package.json", "tsconfig.json"].contains(&name)
+        || is_make_file(name)
+}
+
+fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKind> {
+    let name = name_of(path);
+    let is_settings =
+        is_read(path) || (is_of_java_lang(name) && is_in_default_package(tree, &entry.from_top));
+    Some(match name {
+        _ if is_settings => DecidingKind::Settings,
+        _ if is_common_command(name) && (entry.is_executable || entry.is_link) => DecidingKind::Command,
+        _ if is_compiled(name) || (entry.is_executable && is_binary(tree, &entry.from_top)) => {
+            DecidingKind::Compiled
+        }
+        "package.json" => DecidingKind::Package,
+        "tsconfig.json" => DecidingKind::TypeScript,
+        _ if is_make_file(name) => DecidingKind::MakeRules,
+        _ => return None,
+    })
+}
+
+fn is_read(path: &str) -> bool {
+    is_runner_file(path) || is_tool_file(path) || path.contains("node_modules/.bin/")
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+fn is_make_file(name: &str) -> bool {
+    name == "Makefile" || name.ends_with(".mk")
+}
+
+/// One that cannot be read counts as binary.
+fn is_binary(tree: &Path, path: &str) -> bool {
+    let mut start = Vec::new();
+    let opened = open_beneath(tree, Path::new(path)).ok();
+    let read = opened.and_then(|file| file.take(BINARY_BYTES).read_to_end(&mut start).ok());
+    read.is_none() || start.contains(&0)
+}
+
+fn is_in_default_package(tree: &Path, path: &str) -> bool {
+    let text = read_bytes_beneath(tree, Path::new(path), SETTINGS_LIMIT).unwrap_or_default();
+    !String::from_utf8_lossy(&text).lines().any(|line| line.trim_start().starts_with("package "))
+}
+
+/// The hash of the file, or of what matters in it.
+fn fingerprint(tree: &Path, path: &str, entry: &CommittedEntry) -> String {
+    let read = || read_bytes_beneath(tree, Path::new(&entry.from_top), SETTINGS_LIMIT).ok();
+    let part = match name_of(path) {
+        "package.json" => read().and_then(|text| package_settings(&text)),
+        "pyproject.toml" => read().and_then(|text| python_settings(&text)),
+        _ => None,
+    };
+    part.map_or_else(|| entry.hash.clone(), |part| sha256_hex(part.as_bytes()))
+}
+
+/// `None` if it is not JSON.
+fn package_settings(text: &[u8]) -> Option<String> {
+    let package: Value = serde_json::from_slice(text).ok()?;
+    let settings = PACKAGE_KEYS.map(|key| package.get(key).cloned().unwrap_or_default());
+    Some(Value::from(settings.to_vec()).to_string())
+}
+
+fn python_settings(text: &[u8]) -> Option<String> {
+    let project: toml::Table = std::str::from_utf8(text).ok()?.parse().ok()?;
+    let tools = PYTHON_TOOLS.map(|tool| project.get("tool").and_then(|tools| tools.get(tool)).cloned());
+    Some(format!("{:?} {tools:?}", project.get("build-system")))
+}
+
+/// Whether a kind of file matters to some of the checks.
+pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check]) -> bool {
+    match kind {
+        DecidingKind::Settings | DecidingKind::Command | DecidingKind::Compiled => true,
+        DecidingKind::Package => runs(checks, &PACKAGE_RUNNERS) || runs(checks, &["--run"]),
+        DecidingKind::MakeRules => runs(checks, &MAKE),
+        DecidingKind::TypeScript => runs(checks, &TYPESCRIPT_RUNNERS),
+    }
+}
+
+/// Whether a command of the checks names one of the programs.
+fn runs(checks: &[&Check], programs: &[&str]) -> bool {
+    let commands = checks.iter().flat_map(|check| check.setup.iter().chain([&check.command]));
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut words = commands.flat_map(|command| command.split(move |c| !is_part(c)));
+    words.any(|word| programs.contains(&word))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use autonoe_core::check::{Check, CheckOrigin};
+
+    use super::{
+        CommittedEntry, DecidingKind, concerns, deciding_files, may_decide, package_settings, python_settings,
+    };
+
+    #[test]
+    fn each_file_has_a_kind() {
+        let directory = tempfile::tempdir().unwrap();
+        let files: [(&str, bool, &[u8], Option<DecidingKind>); 19] = [
+            (".npmrc", false, b"", Some(DecidingKind::Settings)),
+            (".gitattributes", false, b"", Some(DecidingKind::Settings)),
+            ("String.java", false, b"class String {}", Some(DecidingKind::Settings)),
+            ("a/String.java", false, b"// x\npackage a;\nclass String {}", None),
+            ("bin/sh", true, b"#!/bin/sh\n", Some(DecidingKind::Command)),
+            ("docs/test", false, b"", None),
+            ("calc", true, b"\x7fELF\0", Some(DecidingKind::Compiled)),
+            ("data", false, b"\0", None),
+            ("run.sh", true, b"#!/bin/sh\n", None),
+            ("calc.h.gch", false, b"", Some(DecidingKind::Compiled)),
+            ("lib/libcalc.so.1.2", false, b"", Some(DecidingKind::Compiled)),
+            ("Calc.class", false, b"", Some(DecidingKind::Compiled)),
+            ("a/package.json", false, b"{}", Some(DecidingKind::Package)),
+            ("Makefile", false, b"", Some(DecidingKind::MakeRules)),
+            ("rules/test.mk", false, b"", Some(DecidingKind::MakeRules)),
+            ("tsconfig.json", false, b"{}", Some(DecidingKind::TypeScript)),
+            ("package-lock.json", false, b"{}", None),
+            ("some.social", false, b"", None),
+            ("calc.c", false, b"", None),
+        ];
+        let mut entries = BTreeMap::new();
+        for (path, is_executable, content, _) in &files {
+            let full = directory.path().join(path);
+            fs::create_dir_all(full.parent().unwrap()).unwrap();
+            fs::write(full, content).unwrap();
+            let (from_top, hash) = (path.to_string(), String::new());
+            let entry = CommittedEntry { from_top, hash, is_link: false, is_executable: *is_executable };
+            if may_decide(path, &entry) {
+                entries.insert(path.to_string(), entry);
+            }
+        }
+        let found = deciding_files(directory.path(), &entries);
+        for (path, _, _, kind) in files {
+            assert_eq!(found.get(path).map(|file| file.kind), kind, "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_decides_makes_a_difference() {
+        let settings = |text: &str| package_settings(text.as_bytes());
+        let package = settings(r#"{"name": "a", "scripts": {"test": "x"}}"#);
+        assert_eq!(package, settings(r#"{"dependencies": {"b": "1"}, "scripts": {"test": "x"}}"#));
+        assert_ne!(package, settings(r#"{"name": "a", "scripts": {"test": "y"}}"#));
+        assert_ne!(package, settings(r#"{"name": "a", "scripts": {"test": "x"}, "jest": {}}"#));
+        assert_eq!(settings("no"), None);
+        let settings = |text: &str| python_settings(text.as_bytes());
+        let project = settings("[project]\nname = \"a\"\n[tool.pytest.ini_options]\naddopts = \"-q\"\n");
+        assert_eq!(project, settings("[tool.ruff]\nx = 1\n[tool.pytest.ini_options]\naddopts = \"-q\"\n"));
+        assert_ne!(project, settings("[tool.pytest.ini_options]\naddopts = \"--co\"\n"));
+    }
+
+    #[test]
+    fn files_concern_the_checks_that_use_them() {
+        for (command, kind, expected) in [
+            ("npm test", DecidingKind::Package, true),
+            ("cd a && /usr/bin/npx jest", DecidingKind::Package, true),
+            ("node --run test", DecidingKind::Package, true),
+            ("node test.js", DecidingKind::Package, false),
+            ("make -C a test", DecidingKind::MakeRules, true),
+            ("cmake .", DecidingKind::MakeRules, false),
+            ("sh make.sh", DecidingKind::MakeRules, false),
+            ("npx tsc", DecidingKind::TypeScript, true),
+            ("sh run.sh", DecidingKind::TypeScript, false),
+            ("sh run.sh", DecidingKind::Compiled, true),
+        ] {
+            let check = Check::of_command(command, CheckOrigin::User);
+            assert_eq!(concerns(kind, &[&check]), expected, "{command}");
+        }
+        let check = Check { setup: vec!["make".to_owned()], ..Check::of_command("./a", CheckOrigin::User) };
+        assert!(concerns(DecidingKind::MakeRules, &[&check]));
+    }
+}

@@ -1,0 +1,135 @@
+//! Files that a reader of "verified" should look at: they may change what its checks show. They are a hint and refuse nothing.
+
+use autonoe_core::check::Check;
+use autonoe_core::file_names::list_names;
+use autonoe_store::{CheckRegistry, Project, ProtectedPath};
+use serde::{Deserialize, Serialize};
+
+use crate::cargo_targets::{is_manifest, manifest_of};
+use crate::checkout::Checkout;
+use crate::deciding_files::{DecidingKind, concerns};
+use crate::runner_files::package_of_shadow;
+use crate::user_scripts::scripts_of_user;
+
+/// Since the checks were new.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotedFiles {
+    /// New ones that test runners read by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub runner_files: Vec<String>,
+    /// Changed ones that tools read by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_settings: Vec<String>,
+    /// New or changed ones that say what commands of the checks run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub run_by_checks: Vec<String>,
+    /// New programs with the names of common commands.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// New or changed ones in which nothing can be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub compiled: Vec<String>,
+}
+
+impl NotedFiles {
+    pub(crate) fn of(
+        registry: &CheckRegistry,
+        checkout: &Checkout,
+        checks: &[&Check],
+        project: &Project,
+    ) -> Self {
+        let runner_files = new_runner_files(registry, checkout, checks, project);
+        let mut noted = Self { runner_files, ..Self::default() };
+        // Nothing is known about a project whose checks were new before this was looked at.
+        let Some(known) = &registry.deciding_files else { return noted };
+        for (path, file) in checkout.deciding_files() {
+            let before = known.get(&path);
+            let is_same = before == Some(&file.fingerprint);
+            let is_named = noted.runner_files.contains(&path);
+            if is_same || is_named || is_protected(registry, &path) || !concerns(file.kind, checks) {
+                continue;
+            }
+            match (file.kind, before) {
+                (DecidingKind::Settings | DecidingKind::TypeScript, None) => noted.runner_files.push(path),
+                (DecidingKind::Settings | DecidingKind::TypeScript, Some(_)) => {
+                    noted.changed_settings.push(path);
+                }
+                (DecidingKind::Package, _) => noted.run_by_checks.push(format!("{path} (scripts)")),
+                (DecidingKind::MakeRules, _) => noted.run_by_checks.push(path),
+                (DecidingKind::Command, _) => noted.commands.push(path),
+                (DecidingKind::Compiled, _) => noted.compiled.push(path),
+            }
+        }
+        noted.runner_files.sort_unstable();
+        noted
+    }
+
+    /// What a run says about them, a sentence each.
+    pub fn sentences(&self) -> Vec<String> {
+        let sentences = [
+            ("Test runners read these new files by themselves", &self.runner_files),
+            ("Test runners read these changed files by themselves", &self.changed_settings),
+            ("What the checks run was written or changed with the work", &self.run_by_checks),
+            ("These new programs have the names of common commands", &self.commands),
+            ("These new files are compiled, and nobody can read what they do", &self.compiled),
+        ];
+        let named = sentences.into_iter().filter(|(_, files)| !files.is_empty());
+        named.map(|(words, files)| format!("{words}: {}.", list_names(files))).collect()
+    }
+
+    /// The same behind "look at", a clause each.
+    pub fn clauses(&self) -> Vec<String> {
+        let clauses = [
+            ("new files that test runners read by themselves", &self.runner_files),
+            ("changed files that test runners read by themselves", &self.changed_settings),
+            ("what the checks run, which was written or changed with the work", &self.run_by_checks),
+            ("new programs with the names of common commands", &self.commands),
+            ("new compiled files, in which nothing can be read", &self.compiled),
+        ];
+        let named = clauses.into_iter().filter(|(_, files)| !files.is_empty());
+        named.map(|(words, files)| format!("{words}: {}", list_names(files))).collect()
+    }
+}
+
+fn is_protected(registry: &CheckRegistry, path: &str) -> bool {
+    registry.files.contains_key(&ProtectedPath::new(path))
+}
+
+/// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
+fn new_runner_files(
+    registry: &CheckRegistry,
+    checkout: &Checkout,
+    checks: &[&Check],
+    project: &Project,
+) -> Vec<String> {
+    let known = registry.runner_files.clone().unwrap_or_default();
+    let is_new = |file: &String| !known.contains(file) && !is_protected(registry, file);
+    // A new manifest is the work itself.
+    let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
+    let found = checkout.found_by_checks().into_iter().filter(|file| is_new(file) && !is_manifest(file));
+    let found =
+        found.filter(is_in_known).map(|file| match checkout.has_entry(manifest_of(&file).unwrap_or(&file)) {
+            true => file,
+            false => format!("{file} (made by a check's command)"),
+        });
+    let commands = checks.iter().flat_map(|check| check.setup.iter().chain([&check.command]));
+    let scripts = scripts_of_user(registry, project).into_iter().map(|(_, text)| text);
+    let texts: Vec<String> = commands.cloned().chain(scripts).collect();
+    let is_read = |file: &String| {
+        let package = package_of_shadow(file, |path| checkout.has_entry(path));
+        package.is_none_or(|package| is_searched(package, registry, &texts))
+    };
+    checkout.runner_files().into_iter().filter(|file| is_new(file) && is_read(file)).chain(found).collect()
+}
+
+/// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.
+fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -> bool {
+    let is_in = |path: &str| path.rsplit_once('/').is_some_and(|(parent, _)| parent == directory);
+    let ends = |c: char| c.is_whitespace() || "\"'`;&|()=:,".contains(c);
+    let names = |word: &str| {
+        let word = word.trim_start_matches("./").trim_end_matches('/');
+        word == directory || is_in(word)
+    };
+    registry.files.keys().any(|file| is_in(&file.to_string()))
+        || commands.iter().any(|command| command.split(ends).any(names))
+}
