@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use autonoe_core::check::{Assurance, Check, Finding};
 use autonoe_core::file_names::list_names;
-use autonoe_store::ProtectedPath;
+use autonoe_store::{CheckRegistry, ProtectedPath};
 
 use crate::check_run::CheckRun;
 use crate::checkout::Checkout;
 use crate::evidence::{CheckEvidence, last};
+use crate::refused_write::refused_write;
 
 /// Maximum length of the output of a failed check shown to an agent, in bytes: its end.
 const SHOWN_BYTES: usize = 4_000;
@@ -26,7 +27,7 @@ pub(crate) struct CheckResults {
 }
 
 /// Describes a failed check for an agent.
-pub(crate) fn failure(check: &Check, run: &CheckRun) -> String {
+pub(crate) fn failure(check: &Check, run: &CheckRun, registry: &CheckRegistry) -> String {
     let output = last(&run.output, SHOWN_BYTES).trim_end();
     let cut = if run.output.len() > SHOWN_BYTES {
         format!(" (the last {SHOWN_BYTES} bytes)")
@@ -37,7 +38,8 @@ pub(crate) fn failure(check: &Check, run: &CheckRun) -> String {
         true => "It printed nothing.".to_owned(),
         false => format!("Its output{cut}:\n{output}"),
     };
-    format!("Check `{}` (`{}`): {}. {output}", check.name, check.command, run.sentence())
+    let why = refused_write(&run.output, registry).map(|why| format!("\n{why}")).unwrap_or_default();
+    format!("Check `{}` (`{}`): {}. {output}{why}", check.name, check.command, run.sentence())
 }
 
 /// Describes the results of a deliverable's checks for an agent.

@@ -129,7 +129,7 @@ impl ProjectExaminer {
             })
             .await?;
             if !run.passed() {
-                results.failures.push(failure(check, &run));
+                results.failures.push(failure(check, &run, registry));
             }
             if let Some(reason) = reason.as_ref().filter(|_| run.passed()) {
                 results.not_counted.push(format!("`{}`: {reason}", check.name));

@@ -36,6 +36,7 @@ mod path_walk;
 mod path_watch;
 mod protect_matcher;
 mod protect_pattern;
+mod refused_write;
 mod reproduce;
 mod review;
 mod runner_files;

@@ -110,3 +110,17 @@ async fn a_program_cannot_leave_compiled_files_for_the_tests() {
     fixture.commit(&[("calc.sh", writes)]);
     examiner.assert_claim("A", Assurance::Failed, &[]).await;
 }
+
+/// Only bubblewrap prevents it; otherwise the check fails with the names of the files.
+#[tokio::test]
+async fn a_program_that_writes_beside_the_tests_is_told_why_it_cannot() {
+    let fixture = VerifyFixture::tested();
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 5 > tests/out.txt && cat tests/out.txt\n")]);
+    let words = "Files in `tests/` are protected while checks run, so nothing can be written there: write to another directory.";
+    let message = examiner.assert_claim("A", Assurance::Failed, &[]).await.message;
+    assert!(
+        message.contains(words) || message.contains("were changed while it ran: tests/out.txt"),
+        "{message}"
+    );
+}
