@@ -16,6 +16,7 @@
 //! - Check: `./calc --version` prints `calc 1.0`
 //! ````
 
+mod item_look_alikes;
 mod markdown;
 mod open_constructs;
 

@@ -35,6 +35,8 @@ pub(crate) enum SpecProblem {
     LooksLikeBlock(String),
     #[error("this is not a check, since it is not an item of a list; write `- Check: …`")]
     LooksLikeItem,
+    #[error("this looks like a check and is not one; write `- Check: …`, one for each command")]
+    NearlyItem,
     #[error(transparent)]
     Duration(#[from] DurationError),
     #[error(transparent)]

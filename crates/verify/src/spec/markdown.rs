@@ -1,6 +1,7 @@
 //! The parts of a specification in which checks are written, as a Markdown reader sees them: headings, list items and fenced blocks, also in
 //! lists and quotes. What is in a comment is not there. A check that a reader would not see for another reason is an error.
 
+use super::item_look_alikes::is_nearly_check;
 use crate::spec_error::{SpecError, SpecProblem};
 
 /// The columns to which a tab advances.
@@ -140,6 +141,8 @@ impl<'a> Reader<'a> {
             self.parts.push((number, SpecPart::Item(item)));
         } else if check_item(text, true).is_some_and(|item| item.starts_with('`')) {
             return Err(SpecProblem::LooksLikeItem.at(number));
+        } else if is_item && is_nearly_check(text) {
+            return Err(SpecProblem::NearlyItem.at(number));
         } else {
             is_paragraph = true;
         }

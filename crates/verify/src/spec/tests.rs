@@ -227,3 +227,18 @@ fn checks_are_not_part_of_what_is_planned() {
     assert_eq!(without_checks(&other).expect("planned"), planned);
     assert_ne!(without_checks(&spec.replace("adds", "multiplies")).expect("planned"), planned);
 }
+
+#[test]
+fn an_item_that_is_nearly_a_check_is_refused_with_its_line() {
+    for spec in [
+        "- a\n- Check `./calc` prints `5`\n",
+        "\n1. Checks: `./calc`\n",
+        "- Check: `x`\n> - Check `x` exits 2\n",
+    ] {
+        let error = read_spec(spec).expect_err(spec).to_string();
+        assert!(error.contains("line 2: this looks like a check and is not one"), "{error}");
+    }
+    // A paragraph, a comment and a block may say so.
+    let spec = "Check `x` prints `5`\n<!--\n- Checks: `x`\n-->\n```\n- Check `x` prints `5`\n```\n";
+    assert_eq!(read_spec(spec), Ok(Vec::new()));
+}
