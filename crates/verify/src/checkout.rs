@@ -148,6 +148,12 @@ pub struct CheckoutFiles {
     directory: TempDir,
 }
 
+/// The files of a checkout while a copy of them is in their place.
+pub(crate) struct FilesAside {
+    directory: PathBuf,
+    withheld: Withheld,
+}
+
 /// A checkout in which commands have run that prepare checks.
 pub(crate) struct PreparedFiles {
     pub(crate) commands: Vec<String>,
@@ -317,9 +323,8 @@ impl Checkout {
         is_read_only.then(|| files.directory.path().join("output/stream"))
     }
 
-    /// Leaves a copy of the files of a checkout in its place, with a new home, and returns where it is: what a setup leaves at home could act on
-    /// whatever judges its work.
-    pub(crate) async fn set_aside(&self, files: &CheckoutFiles) -> Result<PathBuf, Fault> {
+    /// Leaves a copy of the files of a checkout in its place, with a new home: what a setup leaves at home could act on whatever judges its work.
+    pub(crate) async fn set_aside(&self, files: &CheckoutFiles) -> Result<FilesAside, Fault> {
         let directory = files.directory.path();
         let aside = directory.with_extension("aside");
         let prepared = fs::rename(directory, &aside)
@@ -328,7 +333,10 @@ impl Checkout {
         prepared.map_err(|error| self.factory.io_fault(&error))?;
         let copied = self.own_room.run(COPY, [directory.join("tree"), aside.join("tree")]).await?;
         match copied.code {
-            0 => Ok(aside),
+            0 => {
+                let withheld = files.withheld.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Ok(FilesAside { directory: aside, withheld })
+            }
             _ => {
                 // Ignored: leftovers are removed later.
                 let _ = remove_tree(&aside);
@@ -342,9 +350,10 @@ impl Checkout {
     }
 
     /// Undoes [`Self::set_aside`].
-    pub(crate) fn put_back(&self, aside: PathBuf, files: &CheckoutFiles) -> Result<(), Fault> {
+    pub(crate) fn put_back(&self, aside: FilesAside, files: &CheckoutFiles) -> Result<(), Fault> {
         let directory = files.directory.path();
-        let put_back = remove_tree(directory).and_then(|()| fs::rename(aside, directory));
+        let put_back = remove_tree(directory).and_then(|()| fs::rename(aside.directory, directory));
+        *files.withheld.lock().unwrap_or_else(PoisonError::into_inner) = aside.withheld;
         put_back.map_err(|error| self.factory.io_fault(&error))
     }
 

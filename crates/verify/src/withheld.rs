@@ -14,7 +14,7 @@ const FILE: u32 = 0o400;
 const MAX_FILES: usize = 1_000_000;
 
 /// What was opened below a tree, directories before what is in them, with the permissions that it had.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Withheld(Vec<(PathBuf, u32)>);
 
 impl Withheld {

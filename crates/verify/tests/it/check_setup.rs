@@ -21,7 +21,8 @@ async fn a_command_without_expected_output_prepares_those_below_it() {
 #[tokio::test]
 async fn unreadable_files_that_a_command_leaves_do_not_end_the_run() {
     let spec = "# Calc\n\n```check A protect=tests/run.sh\n$ sh build.sh\n$ sh tests/run.sh\n5\n\
-        $ stat -c %a fix fix/secret; chmod 700 fix; cat fix/secret\n111\n0\n...Permission denied\n? 1\n```\n";
+        $ stat -c %a fix fix/secret; chmod 700 fix; cat fix/secret\n111\n0\n...Permission denied\n? 1\n\
+        $ stat -c %a fix\n111\n```\n";
     let test = "cat fix/secret 2> /dev/null || sh calc.sh add 2 3\n";
     let fixture = VerifyFixture::with_files(spec, &[("tests/run.sh", test)]);
     let examiner = fixture.prepared().await;
