@@ -100,10 +100,14 @@ impl<'a> PathWalk<'a> {
             let mut before = "";
             for (at, word) in script_words(line) {
                 let attached = word.strip_prefix("-C").filter(|rest| !rest.is_empty());
-                if ENTERS.contains(&before.trim_end_matches(':')) || attached.is_some() {
+                // As in `os.chdir(top)`.
+                let (object, verb) = before.rsplit_once('.').unwrap_or(("", before));
+                if ENTERS.contains(&verb.trim_end_matches(':')) || attached.is_some() {
                     let path = attached.unwrap_or(word);
                     let entered = self.walk_from(&from, path, continues(line, at));
                     add(&mut from, entered);
+                    let is_variable = !object.is_empty() && !line[..at].ends_with(['"', '\'']);
+                    add(&mut from, is_variable.then(Place::unknown).into_iter().collect());
                 } else if word.contains('/') {
                     self.walk_from(&from, word, continues(line, at));
                 }
@@ -452,6 +456,9 @@ mod tests {
             ("for d in */; do sh $d/x; done", "app tests/lib"),
             ("subprocess.run(['make'], cwd='app')", "app"),
             ("open('app/data.txt')", "app"),
+            ("os.chdir('app')", "app"),
+            ("os.chdir(top)\nopen('lib/x')", "tests/lib"),
+            ("os.chdir('other')\nopen('app2/x')", ""),
             ("make -C app", "app"),
             ("make -Capp", "app"),
             ("cd \"$(dirname \"$0\")/../app\"", "app"),
