@@ -564,6 +564,32 @@ fn verify_names_the_layer_and_fails_with_a_check_of_the_whole_project() {
 }
 
 #[test]
+fn files_to_look_at_are_named_wherever_it_is_called_verified() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_repository();
+    let check = r#"{ "checks": [{ "name": "a", "deliverable": "A", "run": ": make; cat a.txt", "output": ["built"] }] }"#;
+    project.write(".autonoe/checks.json", check);
+    let work = r#"echo built > a.txt; echo x > Makefile; mkdir 'n\nx'; echo x > 'n\nx/.npmrc'; git add .; git commit -qm built"#;
+    let run = project.command(&model(&runs_and_passes(work)), &["run", "-n", "1"]).output().expect("started");
+    let said = String::from_utf8_lossy(&run.stdout) + String::from_utf8_lossy(&run.stderr);
+    assert!(
+        said.contains("A: What the checks run was written or changed with the work: Makefile."),
+        "{said}"
+    );
+    assert!(
+        said.contains("A: Test runners read these new files by themselves: n[U+000A]x/.npmrc."),
+        "{said}"
+    );
+    for command in [&["status"][..], &["verify"], &["report"], &["status", "--json"]] {
+        let output = project.autonoe(None).args(command).output().expect("started");
+        let said = String::from_utf8_lossy(&output.stdout).to_lowercase();
+        let run = "what the checks run, which was written or changed with the work: makefile";
+        assert!(said.contains("look") && said.contains(run), "{command:?}: {said}");
+        let is_escaped = said.contains("n[u+000a]x/.npmrc") || said.contains("n\\[u+000a\\]x/.npmrc");
+        assert!(is_escaped, "{command:?}: {said}");
+    }
+}
+
+#[test]
 fn a_new_check_judges_by_the_users_files_not_by_commits_that_have_not_landed() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
     project.write("tests/t.sh", "[ \"$(sh a.sh)\" = hi ] && echo good\n");
