@@ -6,7 +6,6 @@ use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::file_names::{list_names, shown_name};
 use autonoe_store::{CheckRegistry, Project, ProtectedPath};
 
-use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::check_results::CheckResults;
 use crate::checkout::Checkout;
 use crate::checks::{check_key, is_vacuous};

@@ -224,7 +224,7 @@ fn looks_like_check(info: &str) -> bool {
     let is_mark = |c: char| !c.is_alphanumeric() && !"-_./".contains(c);
     let named = without_values(info);
     let mut words = named.split_whitespace().take(LOOKED_AT);
-    !is_check_info(info) && words.any(|word| word.split(is_mark).any(is_nearly_check))
+    !is_check_info(info) && words.any(|word| word.split(is_mark).any(begins_like_check))
 }
 
 /// `sh title="a check" {a=b}` without what follows the signs of equality.
@@ -243,7 +243,7 @@ fn without_values(info: &str) -> String {
 }
 
 /// Whether it is `check` or `checks`, or begins with that and goes on with what is not part of the word: `check-A`, `check/A`, `checkA`.
-fn is_nearly_check(word: &str) -> bool {
+fn begins_like_check(word: &str) -> bool {
     let word = word.trim_matches(['-', '_', '.', '/']);
     let (Some(start), Some(rest)) = (word.get(..CHECK.len()), word.get(CHECK.len()..)) else { return false };
     let rest = rest.strip_prefix('s').unwrap_or(rest);
