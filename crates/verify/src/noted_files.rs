@@ -11,6 +11,9 @@ use crate::deciding_files::{DecidingKind, concerns};
 use crate::runner_files::package_of_shadow;
 use crate::user_scripts::scripts_of_user;
 
+/// The most files of a kind that are named; the rest is counted.
+const MAX_NAMED: usize = 20;
+
 /// Since the checks were new.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotedFiles {
@@ -74,7 +77,7 @@ impl NotedFiles {
             ("These new files are compiled, and nobody can read what they do", &self.compiled),
         ];
         let named = sentences.into_iter().filter(|(_, files)| !files.is_empty());
-        named.map(|(words, files)| format!("{words}: {}.", list_names(files))).collect()
+        named.map(|(words, files)| format!("{words}: {}.", list_some(files))).collect()
     }
 
     /// The same behind "look at", a clause each.
@@ -87,7 +90,16 @@ impl NotedFiles {
             ("new compiled files, in which nothing can be read", &self.compiled),
         ];
         let named = clauses.into_iter().filter(|(_, files)| !files.is_empty());
-        named.map(|(words, files)| format!("{words}: {}", list_names(files))).collect()
+        named.map(|(words, files)| format!("{words}: {}", list_some(files))).collect()
+    }
+}
+
+/// The names of files, as far as they are named. Evidence has them all.
+fn list_some(files: &[String]) -> String {
+    let named = list_names(files.iter().take(MAX_NAMED));
+    match files.len().saturating_sub(MAX_NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 
@@ -132,4 +144,19 @@ fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -
     };
     registry.files.keys().any(|file| is_in(&file.to_string()))
         || commands.iter().any(|command| command.split(ends).any(names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::NotedFiles;
+
+    #[test]
+    fn many_files_are_counted() {
+        let compiled = (0..25).map(|number| format!("{number}.o")).collect();
+        let noted = NotedFiles { compiled, ..NotedFiles::default() };
+        let [sentence] = noted.sentences().try_into().unwrap();
+        assert!(sentence.ends_with(", 19.o and 5 more."), "{sentence}");
+        assert_eq!(noted.clauses().len(), 1);
+        assert!(NotedFiles::default().sentences().is_empty());
+    }
 }
