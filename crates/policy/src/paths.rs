@@ -21,8 +21,9 @@ pub const MAX_PATH: usize = 4096;
 const MAX_SLASHES: usize = 128;
 
 /// Directories that may not be written directly at any depth in the project, with the reason.
-const PROTECTED: [(&str, &str); 6] = [
+const PROTECTED: [(&str, &str); 7] = [
     (".autonoe", "Direct writes to .autonoe/ are not allowed; use the mcp__autonoe__ tools."),
+    (".harness", "Writing to .harness/ is not allowed: people steer runs by it."),
     (".git", "Direct writes to .git/ are not allowed; use git."),
     (".claude", "Writing to .claude/ is not allowed: it configures an agent."),
     (".codex", "Writing to .codex/ is not allowed: it configures an agent."),

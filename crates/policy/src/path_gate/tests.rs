@@ -74,6 +74,7 @@ async fn writes_stay_in_the_project_and_out_of_protected_directories() {
         (".gitignore", true),
         (".autonoe/status.json", false),
         (".autonoe", false),
+        (".harness/roadmap/inbox/x.txt", false),
         (".AUTONOE/status.json", false),
         ("./src/../.autonoe/x", false),
         ("way-in/status.json", false),

@@ -217,7 +217,8 @@ pub fn judge_destination(
 }
 
 /// Protected directories that a copied directory's content may not replace.
-const PROTECTED_NAMES: [&str; 6] = [".autonoe", ".git", ".claude", ".codex", ".gemini", ".cursor"];
+const PROTECTED_NAMES: [&str; 7] =
+    [".autonoe", ".harness", ".git", ".claude", ".codex", ".gemini", ".cursor"];
 
 fn targets_root_or_protected(scope: &CommandScope<'_>, target: &str) -> bool {
     let root = &scope.paths.root;

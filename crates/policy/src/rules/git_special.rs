@@ -190,7 +190,7 @@ pub fn deny_protected(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
 
 /// Whether a pathspec names or may match files that configure agents.
 fn names_protected(text: &str) -> bool {
-    const NAMES: [&str; 6] = [".autonoe", ".claude", ".codex", ".gemini", ".cursor", ".mcp.json"];
+    const NAMES: [&str; 7] = [".autonoe", ".harness", ".claude", ".codex", ".gemini", ".cursor", ".mcp.json"];
     let lower = text.to_lowercase();
     // git expands patterns itself, and they match dots and slashes.
     let wild = |segment: &str| segment.contains(['*', '?', '[', '\\']);
