@@ -24,7 +24,7 @@ pub use open::{find_regular, link_beneath, open_beneath, open_or_create, open_re
 pub use path_mapping::PathMapping;
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
 pub use remove::remove_tree;
-pub use replace::replace_beneath;
+pub use replace::{replace_beneath, rewrite_beneath};
 pub use size::{DOCUMENT_LIMIT, SETTINGS_LIMIT, show_bytes};
 pub use untrusted_dir::{TEMPORARY, UntrustedDir, Visibility, temporary_name};
 pub use write::{Disk, WriteFailure};

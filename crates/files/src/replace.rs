@@ -8,20 +8,41 @@ use crate::untrusted_dir::{UntrustedDir, Visibility};
 /// Puts a new file at `path` below `root`, whose directories must exist. What is there is replaced, never opened, and no link is
 /// followed, even if someone replaces a part of the path meanwhile.
 pub fn replace_beneath(root: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    replace(root, path, content, Visibility::Everyone)
+}
+
+/// Like [`replace_beneath`], with the permissions of the file that is there.
+pub fn rewrite_beneath(root: &Path, path: &Path, content: &[u8]) -> io::Result<()> {
+    replace(root, path, content, Visibility::AsBefore)
+}
+
+fn replace(root: &Path, path: &Path, content: &[u8], visibility: Visibility) -> io::Result<()> {
     let Some(name) = path.file_name() else {
         return Err(io::Error::from(io::ErrorKind::InvalidInput));
     };
     let directory = UntrustedDir::open(root)?.existing(path.parent().unwrap_or(Path::new("")))?;
-    directory.replace(name, content, Visibility::Everyone)
+    directory.replace(name, content, visibility)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
-    use super::replace_beneath;
+    use super::{replace_beneath, rewrite_beneath};
+
+    #[test]
+    fn a_file_that_is_rewritten_keeps_its_permissions() {
+        let directory = tempfile::tempdir().expect("directory");
+        let file = directory.path().join("file");
+        for mode in [0o600, 0o755] {
+            fs::write(&file, "old").expect("written");
+            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("changed");
+            rewrite_beneath(directory.path(), Path::new("file"), b"new").expect("rewritten");
+            assert_eq!(file.metadata().expect("metadata").permissions().mode() & 0o777, mode);
+        }
+    }
 
     #[test]
     fn links_are_replaced_and_never_followed() {

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::own_edits::OwnEdits;
-use autonoe_files::{ReadError, UntrustedDir, WriteFailure, read_bytes_beneath, replace_beneath, to_text};
+use autonoe_files::{ReadError, UntrustedDir, WriteFailure, read_bytes_beneath, rewrite_beneath, to_text};
 
 use crate::roadmap::{
     AcceptedProposals, MAX_ROADMAP, Roadmap, RoadmapError, add_accepted, set_done, uncheck,
@@ -136,7 +136,7 @@ impl RoadmapFile {
         if text == before {
             return Ok(());
         }
-        let written = replace_beneath(&self.project, &self.name, text.as_bytes());
+        let written = rewrite_beneath(&self.project, &self.name, text.as_bytes());
         written.map_err(|error| self.failed(&WriteFailure::of(&self.project.join(&self.name), &error).why))
     }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
-use autonoe_files::{UntrustedDir, read_bytes_beneath, replace_beneath, to_text};
+use autonoe_files::{UntrustedDir, read_bytes_beneath, rewrite_beneath, to_text};
 use autonoe_harness::roadmap::{GithubIssue, IssueImport, MAX_ROADMAP, add_issues};
 use autonoe_harness::task_plan::invalid;
 use autonoe_report::one_line;
@@ -89,7 +89,7 @@ fn write(project: &Project, name: &Path, earlier: Option<&str>, text: &str) -> R
         return Err(changed());
     }
     if earlier.is_some() {
-        return replace_beneath(project.root(), name, text.as_bytes()).map_err(|error| failed(&error));
+        return rewrite_beneath(project.root(), name, text.as_bytes()).map_err(|error| failed(&error));
     }
     let directory = UntrustedDir::open(project.root())
         .and_then(|root| root.existing(name.parent().unwrap_or(Path::new(""))))
