@@ -80,6 +80,8 @@ fn link_files(
 /// Copies a file so that it appears at once and complete.
 fn copy(from: &Path, to: &Path) -> io::Result<u64> {
     let incomplete = to.with_extension("incomplete");
+    // A process that was killed may have left one, which is read-only like the original.
+    let _ = fs::remove_file(&incomplete);
     let bytes = fs::copy(from, &incomplete)?;
     fs::rename(&incomplete, to)?;
     Ok(bytes)
@@ -103,4 +105,24 @@ pub(crate) fn pack_files(packs: &Path) -> io::Result<Vec<PathBuf>> {
     // The index comes last.
     files.sort_by_key(|file| file.extension().is_some_and(|extension| extension == "idx"));
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use super::copy;
+
+    #[test]
+    fn what_a_killed_copy_has_left_is_not_written_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::write(at("a.pack"), "new").unwrap();
+        fs::write(at("other"), "other").unwrap();
+        symlink(at("other"), at("b.incomplete")).unwrap();
+        copy(&at("a.pack"), &at("b.pack")).unwrap();
+        assert_eq!(fs::read_to_string(at("b.pack")).unwrap(), "new");
+        assert_eq!(fs::read_to_string(at("other")).unwrap(), "other");
+    }
 }
