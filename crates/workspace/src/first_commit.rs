@@ -53,6 +53,9 @@ impl Hub {
     pub(crate) async fn update_or_begin(&self) -> Result<(ProjectRevision, Option<Beginning>), Fault> {
         let repository = self.repository();
         let beginning = match repository.directories.last() {
+            None if is_bare_repository(self.root()) => {
+                return Err(self.refused("it is a bare repository", "Clone it, and run in the clone."));
+            }
             None => {
                 self.make_repository().await?;
                 Beginning::NewRepository
@@ -81,7 +84,10 @@ impl Hub {
         let skeleton = Skeleton { format: "sha1", branch: "main", ..Skeleton::default() };
         let unwritable = |error: io::Error| self.refused(&error.to_string(), "Run `git init` there.");
         skeleton.write(&incomplete).map_err(unwritable)?;
-        self.commit_all(&incomplete, self.root()).await?;
+        if let Err(fault) = self.commit_all(&incomplete, self.root()).await {
+            let _ = fs::remove_dir_all(&incomplete);
+            return Err(fault);
+        }
         fs::write(self.layout.directory().join(BEGUN), "").map_err(|error| self.unwritable(&error))?;
         // Nobody sees a repository before it is complete.
         fs::rename(&incomplete, self.root().join(".git")).map_err(unwritable)
@@ -118,4 +124,9 @@ impl Hub {
             }
         }
     }
+}
+
+/// Whether a directory has what git needs to take it for a repository without files.
+fn is_bare_repository(directory: &Path) -> bool {
+    directory.join("HEAD").is_file() && ["objects", "refs"].iter().all(|name| directory.join(name).is_dir())
 }

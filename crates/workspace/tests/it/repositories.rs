@@ -3,7 +3,7 @@
 use std::fs;
 
 use autonoe_test_kit::TestDirectory;
-use autonoe_workspace::Landing;
+use autonoe_workspace::{Landing, Settled, SiteOptions, Start, WorkspaceSite};
 
 use crate::fixture::{HubFixture, files};
 
@@ -127,4 +127,19 @@ async fn a_directory_without_a_repository_is_refused() {
     let fault = fixture.hub.update().await.unwrap_err();
     assert!(fault.message.contains("not in a git repository"), "{}", fault.message);
     assert!(files(&fixture.root()).is_empty());
+}
+
+#[tokio::test]
+async fn a_bare_repository_is_refused_and_stays_as_it_is() {
+    let fixture = HubFixture::new().await;
+    for name in [".git", "a.txt"] {
+        let path = fixture.path(name);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+    }
+    fixture.git(&["init", "-q", "--bare", "."]);
+    let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+    let refused = WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await;
+    let message = refused.unwrap_err().message;
+    assert!(message.contains("it is a bare repository"), "{message}");
+    assert!(!fixture.path(".git").exists() && !fixture.path(".git.autonoe").exists());
 }
