@@ -41,7 +41,14 @@ impl NotedFiles {
         checks: &[&Check],
         project: &Project,
     ) -> Self {
-        let runner_files = new_runner_files(registry, checkout, checks, project);
+        let commands = checks.iter().flat_map(|check| check.setup.iter().chain([&check.command]));
+        let scripts = scripts_of_user(registry, project).into_iter().map(|(_, text)| text);
+        let texts: Vec<String> = commands.cloned().chain(scripts).collect();
+        let is_read = |file: &str| {
+            let package = package_of_shadow(file, |path| checkout.has_entry(path));
+            package.is_none_or(|package| is_searched(package, registry, &texts))
+        };
+        let runner_files = new_runner_files(registry, checkout, is_read);
         let mut noted = Self { runner_files, ..Self::default() };
         // Nothing is known about a project whose checks were new before this was looked at.
         let Some(known) = &registry.deciding_files else { return noted };
@@ -49,7 +56,8 @@ impl NotedFiles {
             let before = known.get(&path);
             let is_same = before == Some(&file.fingerprint);
             let is_named = noted.runner_files.contains(&path);
-            if is_same || is_named || is_protected(registry, &path) || !concerns(file.kind, checks) {
+            let is_decided = is_same || is_named || is_protected(registry, &path);
+            if is_decided || !is_read(&path) || !concerns(file.kind, checks) {
                 continue;
             }
             match (file.kind, before) {
@@ -111,8 +119,7 @@ fn is_protected(registry: &CheckRegistry, path: &str) -> bool {
 fn new_runner_files(
     registry: &CheckRegistry,
     checkout: &Checkout,
-    checks: &[&Check],
-    project: &Project,
+    is_read: impl Fn(&str) -> bool,
 ) -> Vec<String> {
     let known = registry.runner_files.clone().unwrap_or_default();
     let is_new = |file: &String| !known.contains(file) && !is_protected(registry, file);
@@ -124,13 +131,6 @@ fn new_runner_files(
             true => file,
             false => format!("{file} (made by a check's command)"),
         });
-    let commands = checks.iter().flat_map(|check| check.setup.iter().chain([&check.command]));
-    let scripts = scripts_of_user(registry, project).into_iter().map(|(_, text)| text);
-    let texts: Vec<String> = commands.cloned().chain(scripts).collect();
-    let is_read = |file: &String| {
-        let package = package_of_shadow(file, |path| checkout.has_entry(path));
-        package.is_none_or(|package| is_searched(package, registry, &texts))
-    };
     checkout.runner_files().into_iter().filter(|file| is_new(file) && is_read(file)).chain(found).collect()
 }
 

@@ -305,11 +305,10 @@ fn a_stop_file_ends_the_run_after_its_session() {
     // The first of its agents is not installed.
     let roadmap = ROADMAP.replace("List the books\r\n", "List the books\r\n  - cli: gemini, native\r\n");
     let project = project(&roadmap);
-    let stops = builds("list", &[]).replace(
-        "echo done",
-        "mkdir -p .harness/roadmap && echo stop > .harness/roadmap/stop && sleep 1 && echo done",
-    );
-    let run = project.run(&model(&stops), &["harness", "run"]);
+    let model = model(&super::support::builds_with("list", "touch ready && sleep 2 && ", ""));
+    let run = project.run_acting(&model, &["harness", "run"], || {
+        project.write(".harness/roadmap/stop", "stop\n");
+    });
     run.assert_ended("interrupted", 130);
     assert_eq!(tasks(&run), ["list"]);
     assert!(run.stderr.contains("The agent 'gemini' cannot be used"), "{}", run.stderr);

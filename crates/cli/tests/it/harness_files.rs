@@ -285,9 +285,12 @@ fn boxes_of_further_tasks_are_committed_too() {
 fn a_view_that_is_damaged_during_the_run_is_written_anew() {
     let roadmap = "## Tasks\n- [ ] **one**: First\n  - check: `test -f one.txt`\n- [ ] **two**: Second\n  - check: `test -f two.txt`\n";
     let project = project(roadmap);
-    let damages = "printf 'garbage%09000d' 0 > .harness/roadmap/state.db; printf 'garbage%09000d' 0 > .harness/roadmap/state.db-wal; ";
-    let model = model(&[builds("one", &[]), builds_with("two", damages, "")].concat());
-    let run = project.run(&model, &["harness", "run"]);
+    let model = model(&[builds("one", &[]), builds_with("two", "touch ready && sleep 2 && ", "")].concat());
+    let run = project.run_acting(&model, &["harness", "run"], || {
+        for name in ["state.db", "state.db-wal"] {
+            project.write(&format!(".harness/roadmap/{name}"), &"garbage".repeat(2000));
+        }
+    });
     run.assert_ended("all_passed", 0);
     let said = "state.db was damaged; it is kept as state.db.damaged, and written anew.";
     assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);

@@ -121,6 +121,15 @@ impl CliTestProject {
         command
     }
 
+    /// Runs a command, and acts once an agent has made the file `ready`.
+    pub fn run_acting(&self, model: &ScriptedServer, args: &[&str], act: impl FnOnce()) -> RunOutput {
+        let mut command = self.command(model, args);
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
+        until("an agent is ready", || self.path("ready").exists());
+        act();
+        RunOutput::from(child.wait_with_output().expect("ended"))
+    }
+
     /// Runs `autonoe ARGS --json --session-delay 0s` to its end.
     pub fn run(&self, model: &ScriptedServer, args: &[&str]) -> RunOutput {
         let output = self.command(model, args).output().expect("started");
