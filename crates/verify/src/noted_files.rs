@@ -77,28 +77,26 @@ impl NotedFiles {
 
     /// What a run says about them, a sentence each.
     pub fn sentences(&self) -> Vec<String> {
-        let sentences = [
-            ("Test runners read these new files by themselves", &self.runner_files),
-            ("Test runners read these changed files by themselves", &self.changed_settings),
-            ("What the checks run was written or changed with the work", &self.run_by_checks),
-            ("These new programs have the names of common commands", &self.commands),
-            ("These new files are compiled, and nobody can read what they do", &self.compiled),
-        ];
-        let named = sentences.into_iter().filter(|(_, files)| !files.is_empty());
-        named.map(|(words, files)| format!("{words}: {}.", list_some(files))).collect()
+        self.described().map(|(sentence, _, names)| format!("{sentence}: {names}.")).collect()
     }
 
     /// The same behind "look at", a clause each.
     pub fn clauses(&self) -> Vec<String> {
-        let clauses = [
-            ("new files that test runners read by themselves", &self.runner_files),
-            ("changed files that test runners read by themselves", &self.changed_settings),
-            ("what the checks run, which was written or changed with the work", &self.run_by_checks),
-            ("new programs with the names of common commands", &self.commands),
-            ("new compiled files, in which nothing can be read", &self.compiled),
+        self.described().map(|(_, clause, names)| format!("{clause}: {names}")).collect()
+    }
+
+    /// Each kind of which there are files: the beginning of a sentence about them, of a clause, and their names.
+    #[rustfmt::skip]
+    fn described(&self) -> impl Iterator<Item = (&'static str, &'static str, String)> {
+        let kinds = [
+            (&self.runner_files, "Test runners read these new files by themselves", "new files that test runners read by themselves"),
+            (&self.changed_settings, "Test runners read these changed files by themselves", "changed files that test runners read by themselves"),
+            (&self.run_by_checks, "What the checks run was written or changed with the work", "what the checks run, which was written or changed with the work"),
+            (&self.commands, "These new programs have the names of common commands", "new programs with the names of common commands"),
+            (&self.compiled, "These new files are compiled, and nobody can read what they do", "new compiled files, in which nothing can be read"),
         ];
-        let named = clauses.into_iter().filter(|(_, files)| !files.is_empty());
-        named.map(|(words, files)| format!("{words}: {}", list_some(files))).collect()
+        let named = kinds.into_iter().filter(|(files, ..)| !files.is_empty());
+        named.map(|(files, sentence, clause)| (sentence, clause, list_some(files)))
     }
 }
 
