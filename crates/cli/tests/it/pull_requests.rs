@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use autonoe_test_kit::PATH;
 
-use super::support::{CliTestProject, always, model};
-use super::workspaces::{BUILDS, claims_after, project};
+use super::support::{CliTestProject, always, claims_after, model, runs_and_passes};
+use super::workspaces::{BUILDS, project};
 
 /// A remote repository, and a `gh` that writes down what it is asked for.
 fn with_remote(project: &CliTestProject) -> String {
@@ -71,7 +71,7 @@ fn changes_of_what_ci_runs_are_pushed_only_with_the_users_word() {
     let path = with_remote(&project);
     project.git(&["push", "-q", "origin", "main"]);
     let command = "mkdir -p .github/workflows; echo 'on: push' > .github/workflows/x.yml; echo x > .envrc; git add -A; git commit -qm ci";
-    let model = model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'"));
+    let model = model(&runs_and_passes(command));
     let output = project.command(&model, &["run", "--pr"]).env("PATH", &path).output().expect("started");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");

@@ -293,18 +293,22 @@ pub fn always(turns: &str) -> String {
     format!("[[conversation]]\n{turns}")
 }
 
-/// A model that runs a command in every session and then passes A.
-pub fn runs_and_passes(command: &str) -> String {
+/// A session whose first command is `command`, and which then claims A until `end`.
+pub fn claims_after(command: &str, end: &str) -> String {
     always(&format!(
         r#"
           [[conversation.turn]]
           call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
           [[conversation.turn]]
           call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "A", status = "passed" }} }}]
-          [[conversation.turn]]
-          text = "done"
+          {end}
         "#
     ))
+}
+
+/// A model that runs a command in every session and then passes A.
+pub fn runs_and_passes(command: &str) -> String {
+    claims_after(command, "[[conversation.turn]]\ntext = 'done'")
 }
 
 #[track_caller]

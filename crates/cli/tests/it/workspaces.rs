@@ -7,7 +7,8 @@ use std::process::Stdio;
 use autonoe_test_kit::PATH;
 
 use super::support::{
-    CliTestProject, RunOutput, always, assert_script_followed, model, until, without_bubblewrap,
+    CliTestProject, RunOutput, always, assert_script_followed, claims_after, model, runs_and_passes, until,
+    without_bubblewrap,
 };
 
 /// A project with a repository in which SPEC.md is committed, and a deliverable A.
@@ -309,19 +310,6 @@ fn land_and_diff_without_a_run_or_a_repository() {
     assert!(code == Some(2) && text.contains("not in a git repository"), "{text}");
 }
 
-/// A session whose first command is `command`, and which then claims A until `end`.
-pub(super) fn claims_after(command: &str, end: &str) -> String {
-    always(&format!(
-        r#"
-          [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
-          [[conversation.turn]]
-          call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "A", status = "passed" }} }}]
-          {end}
-        "#
-    ))
-}
-
 #[test]
 fn what_cannot_be_committed_is_named_and_the_rest_lands() {
     let project = project();
@@ -399,7 +387,7 @@ fn files_that_only_the_users_git_ignores_do_not_land() {
     project.write(".env", "SECRET=1\n");
     project.write(".git/info/exclude", ".env\n");
     project.commit(&[]);
-    let model = model(&claims_after("cat .env; touch left.txt", "[[conversation.turn]]\ntext = 'done'"));
+    let model = model(&runs_and_passes("cat .env; touch left.txt"));
     let run = project.run(&model, &["run"]);
     run.assert_ended("all_passed", 0);
     assert!(run.of_type("tool_result").any(|event| event.to_string().contains("SECRET=1")));
@@ -433,7 +421,7 @@ fn what_an_agent_wrote_does_not_act_on_the_terminal() {
     let command =
         "touch $(printf '.vscode\\033[31mx'); git add -A; git commit -qm \"$(printf 'a\\033]0;b\\007')\"";
     let command = command.replace('\\', "\\\\").replace('"', "\\\"");
-    let model = model(&claims_after(&command, "[[conversation.turn]]\ntext = 'done'"));
+    let model = model(&runs_and_passes(&command));
     project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
     let diff = project.autonoe(None).arg("diff").output().expect("started").stdout;
     assert!(String::from_utf8_lossy(&diff).contains("[U+001B]") && !diff.contains(&0x1b));
@@ -625,7 +613,7 @@ fn a_file_that_the_user_ignores_does_not_land_by_force() {
     let project = project();
     project.commit(&[(".gitignore", ".env\n")]);
     let command = "echo x > .env; echo x > ok.txt; git add -f .env ok.txt; git commit -qm both";
-    let model = model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'"));
+    let model = model(&runs_and_passes(command));
     let run = project.run(&model, &["run"]);
     assert_eq!(landings(&run), [("autonoe/1", false)]);
     assert!(run.of_type("landing").any(|event| event.to_string().contains(".env (ignored by git)")));
@@ -650,7 +638,7 @@ fn a_removal_that_is_included_lands() {
 /// Commits `.envrc`, which acts by itself, and passes A.
 fn with_envrc() -> String {
     let command = "echo x > .envrc; git add -f .envrc; git commit -qm envrc";
-    claims_after(command, "[[conversation.turn]]\ntext = 'done'")
+    runs_and_passes(command)
 }
 
 #[test]
@@ -692,7 +680,7 @@ fn what_the_user_ignores_everywhere_does_not_land_by_force() {
     let project = project();
     project.write("../home/.config/git/ignore", ".env\n");
     let command = "echo x > .env; git add -f .env; git commit -qm env";
-    let run = project.run(&model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'")), &["run"]);
+    let run = project.run(&model(&runs_and_passes(command)), &["run"]);
     assert_eq!(landings(&run), [("autonoe/1", false)]);
 }
 
@@ -703,7 +691,7 @@ fn the_users_own_settings_do_not_land_through_a_link() {
     fs::create_dir_all(project.home().join(".config")).expect("made");
     symlink(project.path("dot/autonoe"), project.home().join(".config/autonoe")).expect("linked");
     let command = "printf '[sandbox]\\nenabled = false\\n' > dot/autonoe/config.toml; git commit -qam config";
-    let run = project.run(&model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'")), &["run"]);
+    let run = project.run(&model(&runs_and_passes(command)), &["run"]);
     assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
 }
 
@@ -713,7 +701,7 @@ fn a_file_that_is_added_to_protected_ones_does_not_land_by_itself() {
     project.write("SPEC.md", "# Spec\n\n```check A protect=tests/**\n$ sh tests/a.sh\n```\n");
     project.commit(&[("tests/a.sh", "test -f a.txt\n")]);
     let command = "echo built > a.txt; git add a.txt; git update-index --add --cacheinfo 100644,$(git hash-object -w a.txt),tests/new.sh; git commit -qm both";
-    let run = project.run(&model(&claims_after(command, "[[conversation.turn]]\ntext = 'done'")), &["run"]);
+    let run = project.run(&model(&runs_and_passes(command)), &["run"]);
     assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
     assert!(run.of_type("landing").any(|event| event["why"].to_string().contains("tests/new.sh")));
 }
