@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use crate::check::{Check, Finding};
+use crate::check::{Assurance, Check, Finding};
 use crate::deliverable::Deliverable;
 use crate::fault::Fault;
 use crate::status::ChangeError;
@@ -15,6 +15,13 @@ pub struct Examination {
     pub passed: usize,
     /// For the agent: on failure everything it needs to fix the problem, otherwise what was not checked.
     pub message: String,
+}
+
+impl Examination {
+    /// Whether no check has looked at the work, so that what is not committed counts too.
+    pub fn is_unchecked(&self) -> bool {
+        self.finding.assurance == Assurance::Claimed && self.passed == 0
+    }
 }
 
 /// A deliverable whose checks fail.
@@ -89,4 +96,7 @@ pub trait Examiner: Send + Sync {
 pub trait ClaimPreparation: Send + Sync {
     /// Called before a claim is examined.
     async fn before_claim(&self, deliverable: &Deliverable) -> Result<(), ChangeError>;
+
+    /// Called for a claim that no check has looked at: keeps what is not committed, or refuses the claim.
+    async fn keep_uncommitted(&self, deliverable: &Deliverable) -> Result<(), ChangeError>;
 }

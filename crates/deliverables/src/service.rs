@@ -273,6 +273,9 @@ impl DeliverableService {
         }
         let examination = examiner.examine(deliverable).await?;
         if examination.finding.assurance != Assurance::Failed {
+            if let Some(preparation) = self.preparation.as_ref().filter(|_| examination.is_unchecked()) {
+                preparation.keep_uncommitted(deliverable).await?;
+            }
             return Ok(Some(examination));
         }
         let Examination { finding, message, passed: _ } = examination;

@@ -9,6 +9,7 @@ use autonoe_git::write_ref;
 
 use crate::claim_fetch::CheckedCommit;
 use crate::hub::{Hub, UNUSABLE};
+use crate::leftovers::Locks;
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 use crate::workspace_preparation::Preparation;
@@ -81,8 +82,10 @@ impl WorkspaceBranches {
     /// Commits what is not committed, and fetches all of it. Returns the commit. If the agent has made its repository unusable, it is the
     /// last one that was fetched.
     pub async fn save(&self) -> Result<String, Fault> {
-        let saved =
-            self.hub.save_leftovers(&self.workspace, "Save uncommitted work of a stuck session").await;
+        let saved = self
+            .hub
+            .save_leftovers(&self.workspace, "Save uncommitted work of a stuck session", Locks::Stale)
+            .await;
         if let Err(fault) = saved
             && fault.code != UNUSABLE
         {

@@ -9,6 +9,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::status::{ChangeError, Refusal};
 
 use crate::hub::{Hub, UNUSABLE};
+use crate::leftovers::Locks;
 use crate::workspace::Workspace;
 
 /// Fetches the commits of a workspace before a claim is examined.
@@ -40,9 +41,16 @@ impl CheckedCommit {
 impl ClaimPreparation for ClaimFetch {
     async fn before_claim(&self, deliverable: &Deliverable) -> Result<(), ChangeError> {
         if self.saves_first {
-            let message = format!("Save uncommitted work for the checks of {}", deliverable.id);
-            self.hub.save_leftovers(&self.workspace, &message).await.map_err(refused)?;
+            return self.keep_uncommitted(deliverable).await;
         }
+        let commit = self.hub.fetch_new(&self.workspace).await.map_err(refused)?;
+        self.checked.set(Some(commit));
+        Ok(())
+    }
+
+    async fn keep_uncommitted(&self, deliverable: &Deliverable) -> Result<(), ChangeError> {
+        let message = format!("Save uncommitted work on {}", deliverable.id);
+        self.hub.save_leftovers(&self.workspace, &message, Locks::InUse).await.map_err(refused)?;
         let commit = self.hub.fetch_new(&self.workspace).await.map_err(refused)?;
         self.checked.set(Some(commit));
         Ok(())

@@ -13,6 +13,7 @@ use crate::hub_layout::WORKSPACE;
 use crate::landing::LandingTarget;
 use crate::landing_error::LandingRefusal;
 use crate::landings::Removed;
+use crate::leftovers::Locks;
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
 use crate::site::SiteOptions;
@@ -58,7 +59,8 @@ impl Hub {
         let commit = match &finished {
             Some(finished) => finished.clone(),
             None => {
-                self.save_leftovers(&existing, "Save uncommitted work of an earlier run").await?;
+                self.save_leftovers(&existing, "Save uncommitted work of an earlier run", Locks::Stale)
+                    .await?;
                 self.fetch_new(&existing).await?
             }
         };

@@ -6,14 +6,21 @@ use crate::hub::Hub;
 use crate::tree_state::tree_state;
 use crate::workspace::Workspace;
 
-/// Commits all changes in the working tree `$1` that can be committed and that the file `$3` does not exclude, with the message `$2`. Prints the number of changes, then those that are
-/// left, a line each. A repository within the repository is left: only its name would be committed.
+/// Commits all changes in the working tree `$1` that can be committed and that the file `$3` does not exclude, with the message `$2`, after locks were removed if `$4` says so. Prints the number of changes,
+/// then those that are left, a line each. A repository within the repository is left: only its name would be committed.
 const SAVE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
 git() { command git -c core.excludesFile="$exclude" "$@"; }
 exclude=$3
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
+if [ "$4" = remove-locks ]; then
+    rm -rf -- "$GIT_DIR"/*.lock
+    find "$GIT_DIR/refs" "$GIT_DIR/logs" -name '*.lock' -exec rm -rf -- {} + 2> /dev/null
+elif [ -e "$GIT_DIR/index.lock" ]; then
+    echo "another git is at work, or one that was killed has left .git/index.lock" >&2
+    exit 4
+fi
 changes=$(git status --porcelain --no-renames) || exit
 [ "$changes" ] || exit 0
 git add --all --ignore-errors
@@ -23,6 +30,15 @@ if git diff --cached --quiet 2> /dev/null; then echo 0; else
     git -c commit.gpgSign=false commit --quiet --no-verify -m "$2" || exit
 fi
 git status --porcelain --no-renames | cut -c 4- | head -n 20"#;
+
+/// What it means that the agent's repository is locked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locks {
+    /// The agent is at work, so one of its processes may hold the lock.
+    InUse,
+    /// Nothing of the agent runs any more, so a killed process has left the lock.
+    Stale,
+}
 
 /// What became of uncommitted work.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -39,6 +55,7 @@ impl Hub {
         &self,
         workspace: &Workspace,
         message: &str,
+        locks: Locks,
     ) -> Result<Leftovers, Fault> {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
@@ -51,7 +68,12 @@ impl Hub {
         let read = self.layout.readable().into_iter().chain([workspace.exclude_file()]);
         let room = self.room(read, [workspace.tree()])?;
         let (tree, exclude) = (workspace.tree(), workspace.exclude_file());
-        let saved = room.run(SAVE, [tree.as_os_str(), message.as_ref(), exclude.as_os_str()]).await;
+        let locks = match locks {
+            Locks::InUse => "",
+            Locks::Stale => "remove-locks",
+        };
+        let arguments = [tree.as_os_str(), message.as_ref(), exclude.as_os_str(), locks.as_ref()];
+        let saved = room.run(SAVE, arguments).await;
         room.close().await;
         let saved = saved?;
         if saved.code != 0 {

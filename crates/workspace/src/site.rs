@@ -17,7 +17,7 @@ use crate::hub::{Hub, UNUSABLE};
 use crate::hub_layout::WORKSPACE;
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
-use crate::leftovers::Leftovers;
+use crate::leftovers::{Leftovers, Locks};
 use crate::merge_queue::MergeQueue;
 use crate::own_edits::{OwnEditedFile, OwnFileChange};
 use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
@@ -179,7 +179,7 @@ impl WorkspaceSite {
                     hub.copy_uncommitted(&workspace, &from).await?;
                 }
                 if options.includes_uncommitted && !options.is_throwaway {
-                    hub.save_leftovers(&workspace, "Include uncommitted changes").await?;
+                    hub.save_leftovers(&workspace, "Include uncommitted changes", Locks::Stale).await?;
                     included = Some(hub.fetch(&workspace).await?);
                 }
                 workspace
@@ -427,7 +427,7 @@ impl WorkspaceSite {
         let mut home = Home::default();
         let mut git_works = false;
         if let Some(message) = save {
-            let saved = self.hub.save_leftovers(&self.workspace, message).await;
+            let saved = self.hub.save_leftovers(&self.workspace, message, Locks::Stale).await;
             git_works = saved.is_ok();
             match saved {
                 Ok(Leftovers { saved: 0, left }) if left.is_empty() => {}

@@ -14,6 +14,7 @@ use autonoe_git::write_ref;
 use crate::hub::UNUSABLE;
 use crate::landing_error::LandingRefusal;
 use crate::landings::Removed;
+use crate::leftovers::Locks;
 use crate::merge_queue::MergeQueue;
 use crate::site_event::SiteEvent;
 use crate::workspace::Workspace;
@@ -169,11 +170,11 @@ impl WorkerSite {
         }
     }
 
-    /// Commits what is not committed, where no check will ask for it.
-    pub async fn save_uncommitted(&self, message: &str) -> Result<(), Fault> {
-        match self.queue.hub.save_leftovers(&self.described(), message).await {
-            Err(fault) if fault.code != UNUSABLE => Err(fault),
-            _ => Ok(()),
+    /// Commits what is not committed, where no check will ask for it. Returns why the agent's repository does not allow it, if so.
+    pub async fn save_uncommitted(&self, message: &str) -> Result<Option<String>, Fault> {
+        match self.queue.hub.save_leftovers(&self.described(), message, Locks::InUse).await {
+            Err(fault) if fault.code == UNUSABLE => Ok(Some(fault.message)),
+            saved => saved.map(|_| None),
         }
     }
 
@@ -182,7 +183,10 @@ impl WorkerSite {
         let workspace = self.described();
         if self.queue.hub.made_repository() {
             // Agents need not know that there is one.
-            self.queue.hub.save_leftovers(&workspace, "Save uncommitted work for the checks").await?;
+            self.queue
+                .hub
+                .save_leftovers(&workspace, "Save uncommitted work for the checks", Locks::InUse)
+                .await?;
         }
         self.queue.hub.fetch_new(&workspace).await
     }
@@ -214,7 +218,7 @@ impl WorkerSite {
     }
 
     async fn save(&self, workspace: &Workspace, message: &str) -> Result<String, Fault> {
-        self.queue.hub.save_leftovers(workspace, message).await?;
+        self.queue.hub.save_leftovers(workspace, message, Locks::Stale).await?;
         self.queue.hub.fetch_new(workspace).await
     }
 

@@ -40,17 +40,12 @@ pub struct Claim {
 
 impl Claim {
     /// Without checks, what is not committed counts too: nothing else would ask for it.
-    async fn merge_uncommitted(
-        &self,
-        turn: &mut MergeTurn<'_>,
-        examination: &Examination,
-    ) -> Result<(), Fault> {
-        if examination.finding.assurance == Assurance::Claimed && examination.passed == 0 {
-            let message = format!("Save uncommitted work on {}", self.deliverable.id);
-            self.site.save_uncommitted(&message).await?;
-            self.merge(turn).await?;
+    async fn merge_uncommitted(&self, turn: &mut MergeTurn<'_>) -> Result<MergeAttempt, Fault> {
+        let message = format!("Save uncommitted work on {}", self.deliverable.id);
+        match self.site.save_uncommitted(&message).await? {
+            Some(why) => Ok(MergeAttempt::Unusable(why)),
+            None => self.merge(turn).await,
         }
-        Ok(())
     }
 
     /// Merges its commits in a turn.
@@ -118,7 +113,12 @@ impl MergedWork {
         let mut examinations = Vec::new();
         for claim in merged {
             let examination = self.examiner.examine(&claim.deliverable).await?;
-            if examination.finding.assurance == Assurance::Failed {
+            if has_failed(&examination) {
+                return Ok(None);
+            }
+            if examination.is_unchecked()
+                && !matches!(claim.merge_uncommitted(turn).await?, MergeAttempt::Merged(_))
+            {
                 return Ok(None);
             }
             examinations.push(examination);
@@ -127,30 +127,19 @@ impl MergedWork {
         if !self.examiner.recheck(&self.finished(&claimed).await?).await?.is_empty() {
             return Ok(None);
         }
-        for (claim, examination) in merged.iter().zip(&examinations) {
-            claim.merge_uncommitted(turn, examination).await?;
-        }
         self.accept(turn, &claimed)?;
         Ok(Some(examinations))
     }
 
     async fn examine_alone(&self, turn: &mut MergeTurn<'_>, claim: &Claim) -> Result<Examination, Fault> {
         let id = claim.deliverable.id.as_str();
-        let files = match claim.merge(turn).await? {
-            MergeAttempt::Merged(files) => files,
-            MergeAttempt::Conflict(files) => {
-                let named = list_files(&files);
-                self.notice(format!(
-                    "{id} conflicts with what others have finished: {named}. Its session merges both."
-                ));
-                return Ok(self.refused(&conflict_message(&named)));
-            }
-            MergeAttempt::Unusable(why) => return Ok(self.refused(&why)),
+        let files = match self.merged_files(id, claim.merge(turn).await?) {
+            Ok(files) => files,
+            Err(refused) => return Ok(refused),
         };
-        let checked = self.check_alone(turn, &claim.deliverable).await;
+        let checked = self.check_alone(turn, claim).await;
         match checked {
             Ok((examination, broken)) if broken.is_empty() && !has_failed(&examination) => {
-                claim.merge_uncommitted(turn, &examination).await?;
                 self.accept(turn, &[id])?;
                 Ok(examination)
             }
@@ -182,16 +171,37 @@ impl MergedWork {
         }
     }
 
+    /// What checks look at after a merge, or the answer to a claim that could not be merged.
+    fn merged_files(&self, id: &str, attempt: MergeAttempt) -> Result<MergedFiles, Examination> {
+        match attempt {
+            MergeAttempt::Merged(files) => Ok(files),
+            MergeAttempt::Conflict(files) => {
+                let named = list_files(&files);
+                self.notice(format!(
+                    "{id} conflicts with what others have finished: {named}. Its session merges both."
+                ));
+                Err(self.refused(&conflict_message(&named)))
+            }
+            MergeAttempt::Unusable(why) => Err(self.refused(&why)),
+        }
+    }
+
     async fn check_alone(
         &self,
-        turn: &MergeTurn<'_>,
-        deliverable: &Deliverable,
+        turn: &mut MergeTurn<'_>,
+        claim: &Claim,
     ) -> Result<(Examination, Vec<FailedRecheck>), Fault> {
-        let examination = self.examiner.examine(deliverable).await?;
+        let id = claim.deliverable.id.as_str();
+        let examination = self.examiner.examine(&claim.deliverable).await?;
+        if examination.is_unchecked()
+            && let Err(refused) = self.merged_files(id, claim.merge_uncommitted(turn).await?)
+        {
+            return Ok((refused, Vec::new()));
+        }
         if has_failed(&examination) || turn.is_unchanged() {
             return Ok((examination, Vec::new()));
         }
-        let broken = self.broken(turn, &deliverable.id).await?;
+        let broken = self.broken(turn, id).await?;
         Ok((examination, broken))
     }
 

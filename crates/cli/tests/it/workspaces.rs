@@ -327,6 +327,37 @@ fn what_cannot_be_committed_is_named_and_the_rest_lands() {
 }
 
 #[test]
+fn what_is_claimed_without_checks_is_kept_although_the_repository_is_damaged_afterwards() {
+    let project = project();
+    let damage = r#"
+      [[conversation.turn]]
+      expect = "marked as passed"
+      call = [{ tool = "Bash", input = { command = "rm -rf .git/objects" } }]
+      [[conversation.turn]]
+      text = "done"
+    "#;
+    let model = model(&claims_after("echo kept > kept-work.txt", damage));
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    assert_eq!(landings(&run), [("main", true)]);
+    assert_eq!(project.read("kept-work.txt"), "kept\n");
+}
+
+#[test]
+fn what_cannot_be_saved_does_not_pass_without_checks() {
+    let project = project();
+    let refused = "[[conversation.turn]]\nexpect = 'changes cannot be committed'\ntext = 'done'";
+    let model = model(&claims_after("echo lost > lost.txt; mkdir .git/index.lock", refused));
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("max_iterations", 4);
+    assert_script_followed(&model);
+    assert_eq!(project.statuses(), [("A".to_owned(), "pending")]);
+    // Afterwards nothing of the agent runs, so the lock is removed.
+    assert_eq!(project.git(&["show", "autonoe/1:lost.txt"]), "lost");
+}
+
+#[test]
 fn nothing_passes_that_cannot_come_home() {
     let project = project();
     let repaired = r#"

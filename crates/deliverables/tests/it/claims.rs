@@ -20,6 +20,10 @@ impl ClaimPreparation for Unavailable {
     async fn before_claim(&self, deliverable: &Deliverable) -> Result<(), ChangeError> {
         Err(Refusal::ChecksFailed(format!("{} has no commit", deliverable.id)).into())
     }
+
+    async fn keep_uncommitted(&self, deliverable: &Deliverable) -> Result<(), ChangeError> {
+        self.before_claim(deliverable).await
+    }
 }
 
 #[tokio::test]
