@@ -33,7 +33,7 @@ pub struct CommonArgs {
     pub max_retries: u32,
 
     /// Spending limit in USD for the whole run [default: no limit]
-    #[arg(long, value_name = "USD", value_parser = dollars, allow_hyphen_values = true)]
+    #[arg(long, value_name = "USD", allow_hyphen_values = true)]
     pub max_cost: Option<Usd>,
 
     /// Time limit for the whole run, such as 90m or 8h [default: no limit]
@@ -147,8 +147,6 @@ pub struct SpecArgs {
 enum OptionValueError {
     #[error("expected a whole number from {from} to {}", u32::MAX)]
     NotWholeNumber { from: u32 },
-    #[error("expected an amount in USD above 0, such as 20 or 0.50")]
-    NotDollars,
     #[error(transparent)]
     NotDuration(#[from] autonoe_core::duration::DurationError),
     #[error("expected a duration above 0, such as 90m or 8h")]
@@ -163,13 +161,6 @@ fn whole_number_from_1(text: &str) -> Result<NonZeroU32, OptionValueError> {
 
 fn whole_number_from_0(text: &str) -> Result<u32, OptionValueError> {
     text.parse().map_err(|_| OptionValueError::NotWholeNumber { from: 0 })
-}
-
-fn dollars(text: &str) -> Result<Usd, OptionValueError> {
-    match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
-        Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(Usd(amount)),
-        _ => Err(OptionValueError::NotDollars),
-    }
 }
 
 fn positive_duration(text: &str) -> Result<Duration, OptionValueError> {

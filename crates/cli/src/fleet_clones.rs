@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::money::Usd;
 use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath, remove_tree};
 use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, SubHarness};
 use autonoe_harness::control::HarnessDirectory;
@@ -118,9 +119,10 @@ impl FleetHost for FleetClones<'_> {
         self.make(fleet, harness, builds_on).map_err(|fault| fault.message)
     }
 
-    fn command(&self, _: &FleetRow, harness: &SubHarness, working_dir: &Path) -> Command {
+    fn command(&self, harness: &SubHarness, working_dir: &Path, max_cost: Option<Usd>) -> Command {
         let mut command = Command::new(&self.own_executable);
         command.args(self.arguments(harness, working_dir)).current_dir(working_dir);
+        command.args(max_cost.map(|cost| format!("--max-cost={}", cost.0)));
         command
     }
 

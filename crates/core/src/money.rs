@@ -3,6 +3,7 @@
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,23 @@ pub struct Usd(pub f64);
 
 impl Usd {
     pub const ZERO: Self = Self(0.0);
+}
+
+/// The text is no amount of money.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("expected an amount in USD above 0, such as 20 or 0.50")]
+pub struct NotDollars;
+
+/// An amount above 0, with or without `$`.
+impl FromStr for Usd {
+    type Err = NotDollars;
+
+    fn from_str(text: &str) -> Result<Self, NotDollars> {
+        match text.strip_prefix('$').unwrap_or(text).parse::<f64>() {
+            Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(Self(amount)),
+            _ => Err(NotDollars),
+        }
+    }
 }
 
 impl fmt::Display for Usd {

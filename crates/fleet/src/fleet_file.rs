@@ -25,6 +25,7 @@ mod reader;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use autonoe_core::money::Usd;
 use autonoe_harness::id::check_id;
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +66,9 @@ pub struct StrategySettings {
     pub max_concurrent: usize,
     /// After this time everything is stopped.
     pub max_total_time: Duration,
+    /// What all harnesses together may cost; `None` is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cost: Option<Usd>,
     /// For one harness; `None` is no limit.
     pub default_timeout: Option<Duration>,
     /// Whether a harness whose process ended without a result is started again.
@@ -95,6 +99,7 @@ impl StrategySettings {
             coordination,
             max_concurrent: 10,
             max_total_time: Duration::from_secs(24 * 3600),
+            max_cost: None,
             default_timeout: None,
             retry_failed: true,
             max_retries: 2,

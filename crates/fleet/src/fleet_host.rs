@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use autonoe_core::money::Usd;
 use serde::{Deserialize, Serialize};
 
 use crate::fleet_file::SubHarness;
@@ -56,8 +57,9 @@ pub trait FleetHost {
         builds_on: &[HomeBranch],
     ) -> Result<PathBuf, String>;
 
-    /// The command of a harness. Its process waits for a line on standard input before it does anything, and ends if there is none.
-    fn command(&self, fleet: &FleetRow, harness: &SubHarness, working_dir: &Path) -> Command;
+    /// The command of a harness, which may cost no more than `max_cost`. Its process waits for a line on standard input before it does anything,
+    /// and ends if there is none.
+    fn command(&self, harness: &SubHarness, working_dir: &Path, max_cost: Option<Usd>) -> Command;
 
     /// Brings the commits of a harness to a branch in the user's repository; `None` if it has none. May be repeated.
     fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> Result<Option<HomeBranch>, String>;

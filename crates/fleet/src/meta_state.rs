@@ -15,7 +15,7 @@ use std::time::Duration;
 use autonoe_harness::state_database::{StateDatabase, StateDatabaseError};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql};
 
-pub use self::records::HarnessProgress;
+pub use self::records::{HarnessProgress, RESERVED};
 pub use self::request::Request;
 pub use self::rows::{FleetRow, HarnessRow};
 use self::schema::{FORMAT, SCHEMA};

@@ -4,6 +4,7 @@
 //! A new process waits until it is on record before it does anything, so none is ever started twice.
 
 mod adoption;
+mod budget;
 mod ending;
 mod fleet_end;
 mod fleet_event;

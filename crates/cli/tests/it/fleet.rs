@@ -10,7 +10,9 @@ use autonoe_test_kit::is_running;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::support::{CliTestProject, RunOutput, assert_script_followed, builds_with, model, signal, until};
+use super::support::{
+    CliTestProject, RunOutput, always, assert_script_followed, builds_with, model, signal, until,
+};
 use super::vendors::TestVendor;
 use super::{claude, codex, gemini};
 
@@ -305,6 +307,25 @@ fn the_processes_of_a_fleet_whose_state_is_damaged_are_named() {
     }
     kill(&pid);
     until("its process is gone", || said(&["stop"]).contains("No process of a fleet is at work"));
+}
+
+/// Each session costs 3 cents; without a limit, recovery would go on for many.
+#[test]
+fn the_money_of_a_fleet_limits_all_of_its_harnesses() {
+    let project = project("- coordination: parallel\n- max_cost: 100", &[("api", ""), ("web", "")], "");
+    let model = model(&always("[[conversation.turn]]\ntext = 'I did nothing.'\n"));
+    let run = RunOutput::from(up(&project, &model, &["--max-cost", "0.2"]).output().expect("started"));
+    assert_eq!(run.code, Some(3), "{:#?}\n{}", run.events, run.stderr);
+    let costs = ["api", "web"].map(|id| status_of(&project, id)["cost_usd"].as_f64().expect("a cost"));
+    // A session that has begun is finished.
+    assert!(costs.iter().all(|cost| (0.1..0.14).contains(cost)), "{costs:?}");
+    let reserved = fleet_json(&project, &["context", "--events"]).to_string();
+    assert!(reserved.contains(r#""max_cost":0.1"#), "{reserved}");
+
+    let mut both = up(&project, &model, &["--max-cost", "1"]);
+    let output = both.args(["--max-cost", "1"]).output().expect("started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && said.contains("not for both"), "{said}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(super) enum Key {
     Coordination,
     MaxConcurrent,
     MaxTotalTime,
+    MaxCost,
     DefaultTimeout,
     RetryFailed,
     MaxRetries,
@@ -48,11 +49,12 @@ pub(super) enum Key {
 }
 
 /// Every spelling, the usual one of each key first.
-const NAMES: [(&str, Key, Section); 24] = [
+const NAMES: [(&str, Key, Section); 25] = [
     ("coordination", Key::Coordination, Section::Strategy),
     ("max_concurrent", Key::MaxConcurrent, Section::Strategy),
     ("max_total_time", Key::MaxTotalTime, Section::Strategy),
     ("timeout", Key::MaxTotalTime, Section::Strategy),
+    ("max_cost", Key::MaxCost, Section::Strategy),
     ("default_timeout", Key::DefaultTimeout, Section::Strategy),
     ("retry_failed", Key::RetryFailed, Section::Strategy),
     ("max_retries", Key::MaxRetries, Section::Strategy),
@@ -114,6 +116,7 @@ impl Key {
             Self::Coordination
             | Self::MaxConcurrent
             | Self::MaxTotalTime
+            | Self::MaxCost
             | Self::DefaultTimeout
             | Self::RetryFailed
             | Self::MaxRetries

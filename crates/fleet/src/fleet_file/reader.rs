@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 
+use autonoe_core::money::Usd;
 use autonoe_harness::id::check_harness_id;
 use autonoe_harness::roadmap::dependencies::{cycles, places_of};
 use autonoe_harness::roadmap::lines::{Line, LineKind, lines};
@@ -379,6 +380,7 @@ fn apply(settings: &mut StrategySettings, field: &Field<'_>) -> Result<(), KeyPr
     match field.key {
         Key::MaxConcurrent => settings.max_concurrent = count(value)?,
         Key::MaxTotalTime => settings.max_total_time = values::time(value)?,
+        Key::MaxCost => settings.max_cost = Some(dollars(name, value)?),
         Key::DefaultTimeout => settings.default_timeout = Some(values::time(value)?),
         Key::RetryFailed => settings.retry_failed = flag(name, value)?,
         Key::MaxRetries => settings.max_retries = values::number(name, value, 0)?,
@@ -416,6 +418,10 @@ fn on_complete(value: &str) -> Result<OnComplete, KeyProblem> {
 }
 
 /// A number from 0 to 1.
+fn dollars(key: &'static str, value: &str) -> Result<Usd, KeyProblem> {
+    value.parse().map_err(|_| wrong_value(key, value, "an amount in USD above 0, such as 20 or 0.50"))
+}
+
 fn part(key: &'static str, value: &str) -> Result<f64, KeyProblem> {
     let found = value.parse().ok().filter(|number| (0.0..=1.0).contains(number));
     found.ok_or_else(|| wrong_value(key, value, "a number from 0 to 1"))

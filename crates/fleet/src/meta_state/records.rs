@@ -1,16 +1,21 @@
 //! What the supervisor records: processes before they begin, progress, ends and events.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+use autonoe_core::money::Usd;
 use autonoe_harness::handle::{HarnessResult, HarnessStatus};
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::{MetaState, MetaStateError};
 use crate::aggregated_result::AggregatedResult;
 use crate::fleet_host::HomeBranch;
+
+/// The name of the event that says what a harness may cost.
+pub const RESERVED: &str = "reserve";
 
 /// How far a running harness is.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -149,6 +154,14 @@ impl MetaState {
             "INSERT INTO coordination_events (timestamp, event_type, harness_id, details) VALUES (?1, ?2, ?3, ?4)",
             params![now.to_string(), event_type, harness, details.to_string()],
         )
+    }
+
+    /// What each harness may cost, by the events that said so.
+    pub fn reserved(&self) -> Result<BTreeMap<String, Usd>, MetaStateError> {
+        let query = "SELECT harness_id, json_extract(details, '$.max_cost') FROM coordination_events
+                     WHERE event_type = ?1 AND harness_id IS NOT NULL";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, Usd(row.get(1)?)));
+        self.run(|db| db.prepare_cached(query)?.query_map([RESERVED], read)?.collect())
     }
 
     pub fn record_elapsed(&self, elapsed: Duration) -> Result<(), MetaStateError> {

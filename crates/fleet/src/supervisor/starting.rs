@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
+use autonoe_core::money::Usd;
 use autonoe_harness::control::{HarnessDirectory, HarnessFileError};
 use autonoe_harness::handle::{HarnessHandle, HarnessStatus};
 use autonoe_harness::process::process_identity;
@@ -19,6 +20,9 @@ use crate::strategy::StartSetup;
 
 /// What a new process waits for: it is on record.
 pub const BEGIN: &[u8] = b"begin\n";
+
+/// With less than this no session is worth its beginning.
+const LEAST_COST: Usd = Usd(0.01);
 
 /// Name of the instruction with which a harness begins.
 const CONTEXT_FILE: &str = "001-context.txt";
@@ -46,7 +50,12 @@ impl Supervisor<'_> {
     /// Starts the process, puts it on record, and releases it.
     pub(super) fn spawn(&mut self, harness: &SubHarness, working_dir: &Path) -> Result<(), SupervisorError> {
         let id = harness.id.as_str();
-        let mut command = self.host.command(&self.fleet, harness, working_dir);
+        let max_cost = self.reserve(id)?;
+        if max_cost.is_some_and(|part| part < LEAST_COST) {
+            let why = "The money of the fleet is spent; `max_cost` in its file allows more.";
+            return self.settle_unstarted(id, HarnessStatus::Failed, why);
+        }
+        let mut command = self.host.command(harness, working_dir, max_cost);
         let spawned = open_output(working_dir, id).and_then(|(output, errors)| {
             let spawned = command.stdin(Stdio::piped()).stdout(output).stderr(errors).spawn();
             spawned.map_err(|error| format!("The process cannot be started: {error}."))

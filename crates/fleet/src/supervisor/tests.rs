@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use autonoe_core::money::Usd;
 use autonoe_harness::control::{HarnessDirectory, LoopStatus, StatusFile};
 use autonoe_harness::handle::HarnessStatus;
 
@@ -93,6 +94,7 @@ fn write_status(path: &Path, status: LoopStatus) {
         tasks_total: 2,
         tasks_completed: if status == LoopStatus::Complete { 2 } else { 1 },
         tasks_verified: if status == LoopStatus::Complete { 1 } else { 0 },
+        cost_usd: Some(0.5),
         ..StatusFile::default()
     };
     fs::write(path, serde_json::to_string(&file).expect("JSON")).expect("written");
@@ -117,11 +119,12 @@ impl FleetHost for ShellHost {
         }
     }
 
-    fn command(&self, _: &FleetRow, harness: &SubHarness, working_dir: &Path) -> Command {
+    fn command(&self, harness: &SubHarness, working_dir: &Path, max_cost: Option<Usd>) -> Command {
         let mut command = Command::new("/bin/sh");
         let end = "end() { cp $1.json .harness/$ID/new && mv .harness/$ID/new .harness/$ID/status.json; exit $2; }; ";
         command.args(["-c", &format!("{end}{PROLOGUE}{}", self.scripts[&harness.id])]);
         command.current_dir(working_dir).env("ID", &harness.id);
+        command.env("MAX_COST", max_cost.map(|cost| cost.to_string()).unwrap_or_default());
         command
     }
 
@@ -193,6 +196,27 @@ fn harnesses_run_in_order_and_the_limit_is_kept() {
         ]
     );
     assert_eq!(rows[0].home.as_ref().map(|home| home.branch.as_str()), Some("autonoe/test/a"));
+}
+
+#[test]
+fn money_is_reserved_for_each_harness_and_what_is_left_goes_to_the_next() {
+    let spends = "echo $MAX_COST >> limit; end complete 0";
+    let killed_once = "echo $MAX_COST >> limit; [ $(wc -l < begun) = 2 ] && end complete 0; kill -9 $$";
+    let host = ShellHost::new(&[("a", spends), ("b", killed_once), ("c", spends), ("d", spends)]);
+    let settings = "coordination: parallel\nmax_concurrent: 1\nmax_cost: $4";
+    let members = [("a", ""), ("b", ""), ("c", ""), ("d", "")];
+    let (outcome, _) = host.simply(&plan(settings, &members));
+    assert_eq!(outcome, FleetOutcome::Succeeded);
+    let limit = |id: &str| fs::read_to_string(host.directory(id).join("limit")).expect("it ran");
+    // A process that continues has what the one before it had.
+    assert_eq!(["a", "b", "c", "d"].map(limit), ["$1.00\n", "$1.17\n$1.17\n", "$1.50\n", "$2.50\n"]);
+
+    let host = ShellHost::new(&[("a", spends), ("b", spends), ("c", spends)]);
+    let settings = "coordination: parallel\nmax_concurrent: 1\nmax_cost: 0.75";
+    let (outcome, result) = host.simply(&plan(settings, &[("a", ""), ("b", ""), ("c", "")]));
+    assert_eq!((outcome, host.begun("c")), (FleetOutcome::Failed, 0));
+    let why = result.of("c").and_then(|result| result.error.as_deref()).unwrap_or_default();
+    assert!(why.starts_with("The money of the fleet is spent"), "{why}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_fleet::{
     CoordinationStrategy, FleetEvent, FleetFile, FleetOutcome, MetaStateError, Supervisor, SupervisorError,
@@ -47,6 +48,10 @@ pub struct FleetUpArgs {
     /// A command that decides whether the task is done (repeatable)
     #[arg(long, value_name = "COMMAND", requires = "strategy")]
     check: Vec<String>,
+
+    /// Spending limit in USD for all harnesses together [default: `max_cost` of the file, or no limit]
+    #[arg(long, value_name = "USD", allow_hyphen_values = true)]
+    max_cost: Option<Usd>,
 
     /// Print one JSON event per line; the last one is the result
     #[arg(long)]
@@ -93,7 +98,8 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment, parser: &Command) -
         .plan(&project, &backends)?,
         None => read_plan(&project, args.target.as_deref().unwrap_or("FLEET.md"), &backends)?,
     };
-    let FleetPlan { file: plan, checked_tasks, task } = plan;
+    let FleetPlan { file: mut plan, checked_tasks, task } = plan;
+    plan.settings.max_cost = args.max_cost.or(plan.settings.max_cost);
     let no_sandbox = check_options(&plan, &project, &args.options, parser)?;
 
     let runtime = runtime()?;
@@ -169,6 +175,10 @@ fn check_options(
             return Err(Fault::permanent(FaultLayer::Config, "options", message)
                 .hint("`autonoe harness run --help` lists them."));
         }
+    }
+    if plan.settings.max_cost.is_some() && options.iter().any(|option| option.starts_with("--max-cost")) {
+        let message = "--max-cost can be given for the fleet or for every harness, not for both.";
+        return Err(Fault::permanent(FaultLayer::Config, "options", message));
     }
     let refused = ["--detach", "--dry-run", "--id", "--project-dir", "-p"];
     if let Some(option) = options.iter().find(|option| refused.contains(&option.as_str())) {
