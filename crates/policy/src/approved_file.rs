@@ -1,6 +1,6 @@
 //! A file of the project that hooks run, as the user has approved it, and whether it still is that file where agents work.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use autonoe_files::open_regular;
+use autonoe_files::{ReadLease, open_regular};
 
 /// The kernel's clock for the times of files advances at least this often.
 const CLOCK_TICK: Duration = Duration::from_millis(11);
@@ -47,6 +47,30 @@ impl ApprovedFile {
 
     /// What leads to the file now, below `root`, or why it is not the file that the user has approved.
     pub(crate) fn identify(&self, at: &Path, root: &Path) -> Result<FileIdentity, String> {
+        self.compare(at, root, |_| Ok(())).map(|(identity, ())| identity)
+    }
+
+    /// The same, and nobody can write the file as long as the lease holds.
+    pub(crate) fn lease(&self, at: &Path, root: &Path) -> Result<(FileIdentity, ReadLease), String> {
+        let take = |file: &File| {
+            let own = file.try_clone().map_err(|error| format!("it cannot be read: {error}"))?;
+            ReadLease::take(own).map_err(|error| error.to_string())
+        };
+        self.compare(at, root, take)
+    }
+
+    fn is_at(&self, at: &Path) -> io::Result<bool> {
+        let [there, own] = [at.metadata()?, self.path.metadata()?];
+        Ok((there.dev(), there.ino()) == (own.dev(), own.ino()))
+    }
+
+    /// `before_reading` gets the opened file.
+    fn compare<T>(
+        &self,
+        at: &Path,
+        root: &Path,
+        before_reading: impl FnOnce(&File) -> Result<T, String>,
+    ) -> Result<(FileIdentity, T), String> {
         let identity = || -> io::Result<FileIdentity> {
             // Agents can change nothing outside of it.
             let below = at.ancestors().take_while(|part| part.starts_with(root) && *part != root);
@@ -67,8 +91,13 @@ impl ApprovedFile {
         if before.is_fresh() {
             return Err("it is being changed".to_owned());
         }
+        // A copy elsewhere could be changed when it has been compared.
+        if !self.is_at(at).map_err(missing)? {
+            return Err("another file is in its place".to_owned());
+        }
         let file = open_regular(at).map_err(|error| format!("it cannot be read: {error}"))?;
         let file = file.ok_or("it is not there")?;
+        let lease = before_reading(&file)?;
         let mut content = Vec::with_capacity(self.content.len());
         let limit = self.content.len() as u64 + 1;
         file.take(limit).read_to_end(&mut content).map_err(missing)?;
@@ -78,7 +107,7 @@ impl ApprovedFile {
         if identity().map_err(missing)? != before {
             return Err("it is being changed".to_owned());
         }
-        Ok(before)
+        Ok((before, lease))
     }
 }
 

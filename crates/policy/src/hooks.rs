@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use async_trait::async_trait;
 use autonoe_core::gate::{Decision, Gate, GateContext, ToolCall};
 use autonoe_core::hook_runner::{HookRun, HookRunner};
-use autonoe_files::PathMapping;
+use autonoe_files::{PathMapping, ReadLease};
 use futures::future::join_all;
 use serde_json::json;
 
@@ -28,6 +28,14 @@ pub struct HookGate {
     session_id: String,
     root: PathBuf,
     mapping: Option<PathMapping>,
+    can_agents_write_files: bool,
+}
+
+/// A file that a hook runs, as it was before.
+struct HeldFile {
+    identity: FileIdentity,
+    /// `None` if no agent can write it.
+    lease: Option<ReadLease>,
 }
 
 impl HookGate {
@@ -36,18 +44,69 @@ impl HookGate {
         let rules = options.hooks.clone();
         let (root, mapping) = (options.root.clone(), options.mapping.clone());
         let files = options.hook_files.clone();
-        (!rules.is_empty()).then_some(Self { rules, files, session_id, root, mapping })
+        let can_agents_write_files = options.can_agents_write_hook_files;
+        (!rules.is_empty()).then_some(Self {
+            rules,
+            files,
+            session_id,
+            root,
+            mapping,
+            can_agents_write_files,
+        })
     }
 
     /// What leads to the files that hooks run, or the reason to deny the call.
     fn identify_files(&self) -> Result<Vec<FileIdentity>, String> {
         let identify = |file: &ApprovedFile| {
-            // Where the project is shown at its own path, `.autonoe` in it is the user's, and no link leads there.
-            let is_users = self.mapping.is_some() && !file.path.starts_with(&self.root);
-            let at = if is_users { &file.path } else { &file.named };
-            file.identify(at, &self.root).map_err(|why| not_approved(&self.shown(&file.named), &why))
+            file.identify(self.looked_for_at(file), &self.root).map_err(|why| self.not_approved(file, &why))
         };
         self.files.iter().map(identify).collect()
+    }
+
+    /// The same before a hook runs. Where rooms do not keep agents from writing these files, a lease does: otherwise a program that has one
+    /// mapped could change it between the comparison and the moment in which the hook reads it.
+    fn hold_files(&self) -> Result<Vec<HeldFile>, String> {
+        let hold = |file: &ApprovedFile| {
+            let at = self.looked_for_at(file);
+            match self.can_agents_write_files && file.path.starts_with(&self.root) {
+                true => file.lease(at, &self.root).map(|(identity, lease)| (identity, Some(lease))),
+                false => file.identify(at, &self.root).map(|identity| (identity, None)),
+            }
+            .map(|(identity, lease)| HeldFile { identity, lease })
+            .map_err(|why| self.not_approved(file, &why))
+        };
+        self.files.iter().map(hold).collect()
+    }
+
+    /// The reason to deny the call if a file that hooks run was not the same all the time.
+    fn find_change(&self, held: &[HeldFile]) -> Option<String> {
+        let now = match self.identify_files() {
+            Ok(now) => now,
+            Err(reason) => return Some(reason),
+        };
+        self.files.iter().zip(held.iter().zip(&now)).find_map(|(file, (held, now))| {
+            let is_broken = held.lease.as_ref().is_some_and(|lease| !lease.holds());
+            let why = match &held.identity == now {
+                false => "something on the way to it was changed while the hook ran",
+                true if is_broken => "another program tried to write it while the hook ran",
+                true => return None,
+            };
+            Some(self.not_approved(file, why))
+        })
+    }
+
+    fn looked_for_at<'a>(&self, file: &'a ApprovedFile) -> &'a Path {
+        // Where the project is shown at its own path, `.autonoe` in it is the user's, and no link leads there.
+        let is_users = self.mapping.is_some() && !file.path.starts_with(&self.root);
+        if is_users { &file.path } else { &file.named }
+    }
+
+    fn not_approved(&self, file: &ApprovedFile, why: &str) -> String {
+        let file = self.shown(&file.named);
+        format!(
+            "The file {file}, which a hook runs, is not as the user has approved it: {why}. In the place where agents work, it must be \
+             the user's own version; a script that is not committed belongs in .autonoe."
+        )
     }
 
     /// The path of a file in the project.
@@ -89,8 +148,8 @@ impl Gate for HookGate {
         if rules.is_empty() {
             return Decision::Abstain;
         }
-        let before = match self.identify_files() {
-            Ok(before) => before,
+        let held = match self.hold_files() {
+            Ok(held) => held,
             Err(reason) => return Decision::Deny(reason),
         };
         let input = self.input(call, context);
@@ -101,31 +160,12 @@ impl Gate for HookGate {
             return Decision::Deny(reason);
         }
         // A program may have put another file there for just this time.
-        match self.identify_files() {
-            Ok(after) if after == before => Decision::Abstain,
-            Ok(after) => {
-                let mut pairs = self.files.iter().zip(before.iter().zip(&after));
-                let changed = pairs.find(|(_, (before, after))| before != after).map(|(file, _)| &file.named);
-                let changed = changed.map(|named| self.shown(named)).unwrap_or_default();
-                Decision::Deny(not_approved(
-                    &changed,
-                    "something on the way to it was changed while the hook ran",
-                ))
-            }
-            Err(reason) => Decision::Deny(reason),
-        }
+        self.find_change(&held).map_or(Decision::Abstain, Decision::Deny)
     }
 
     fn must_be_asked(&self) -> bool {
         true
     }
-}
-
-fn not_approved(file: &str, why: &str) -> String {
-    format!(
-        "The file {file}, which a hook runs, is not as the user has approved it: {why}. In the place where agents work, it must be \
-         the user's own version; a script that is not committed belongs in .autonoe."
-    )
 }
 
 async fn run(runner: Option<&dyn HookRunner>, rule: &HookRule, input: &str) -> HookRun {

@@ -36,6 +36,8 @@ pub struct PolicyOptions {
     pub hooks: Vec<HookRule>,
     /// Files of the project that hooks run; no agent may write them.
     pub hook_files: Vec<ApprovedFile>,
+    /// Whether the room leaves it to the gates that agents do not write them.
+    pub can_agents_write_hook_files: bool,
     /// The project root, canonical.
     pub root: PathBuf,
     /// Where sessions see the project root, if not at its own path.
@@ -67,6 +69,7 @@ impl PolicyOptions {
             tools: Vec::new(),
             hooks: Vec::new(),
             hook_files: Vec::new(),
+            can_agents_write_hook_files: false,
             root: root.into(),
             mapping: None,
             temp: None,

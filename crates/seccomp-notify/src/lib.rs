@@ -1,7 +1,10 @@
 //! Seccomp user notification: a filter that hands system calls over to another process, which answers in the kernel's place.
 //!
 //! This crate makes the kernel calls safe to use. Which calls a filter hands over and what their answers are is up to others.
+//! So it does with file leases ([`lease`]).
 #![cfg(target_os = "linux")]
+
+pub mod lease;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};

@@ -244,6 +244,7 @@ impl ResolvedRun {
             notices.extend(browser::missing(&project, environment, &config));
         }
         policy.temp = room_config::temporary(sandbox.layer(), &place);
+        policy.can_agents_write_hook_files = sandbox.layer() == SandboxLayer::Landlock;
         policy.level = policy_level(&config, sandbox.layer(), site.is_some());
         policy.is_throwaway = site.as_ref().is_some_and(|site| site.is_throwaway);
         let room_of = |policy: &mut PolicyOptions, place: &WorkPlace| -> Result<RoomConfig, Fault> {

@@ -145,6 +145,46 @@ pub fn hooks_under_attack(pair: &Pair) {
     assert_script_followed(&model);
 }
 
+/// Keeps the script of a hook mapped in the background and changes it for moments.
+const MAP: &str = r#"import mmap, os
+with open("scripts/guard.py", "r+b") as file:
+    script = mmap.mmap(file.fileno(), 0)
+at = script.find(b"forbidden")
+if os.fork() == 0:
+    os.setsid()
+    for stream in range(3):
+        os.close(stream)
+    while True:
+        for word in (b"forbidden", b"permitted"):
+            script[at:at + 9] = word
+"#;
+
+/// With Landlock, agents can write the scripts of hooks. None runs while a program of the agent has it mapped.
+pub fn mapped_hook_script(pair: &Pair) {
+    let files = [("scripts/guard.py", GUARD), ("map.py", MAP)];
+    let project = project(&[hook("Bash", "python3 scripts/guard.py", 60)], &files);
+    let script = format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "python3 map.py" }} }}]
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "echo forbidden > one.txt" }} }}]
+          [[conversation.turn]]
+          expect = "another program has it open or mapped for writing"
+          call = [{{ tool = "Bash", input = {{ command = "echo harmless > two.txt" }} }}]
+          {PASS}
+        "#
+    );
+    let model = model(&pair.with_own_tool_names(&always(&script)));
+    let run = pair.run(&project, &model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    pair.assert_layer(&run);
+    assert_eq!(denied_by_hooks(&run), ["Bash", "Bash"]);
+    assert!(!project.path("one.txt").exists() && !project.path("two.txt").exists());
+    assert_no_processes_left(&project);
+    assert_script_followed(&model);
+}
+
 /// The block after `start` in the section about hooks.
 fn documented(start: &str) -> &'static str {
     let document = include_str!("../../../../docs/configuration.md");

@@ -19,7 +19,7 @@ use scenes::{
 
 use steering::{told, told_at_the_end};
 
-use super::hooks::{hook_denials, hooks_under_attack};
+use super::hooks::{hook_denials, hooks_under_attack, mapped_hook_script};
 
 macro_rules! cells {
     ($layer:ident, $variant:ident, $backend:ident, $($scene:ident)*) => {
@@ -51,7 +51,7 @@ macro_rules! matrix {
 matrix! {
     native = Native {
         bubblewrap: [main_job gates hook_denials hooks_under_attack false_claim quota failover resume many_sessions told told_at_the_end],
-        landlock: [main_job interrupt background hook_denials hooks_under_attack resume interrupted_call told],
+        landlock: [main_job interrupt background hook_denials hooks_under_attack mapped_hook_script resume interrupted_call told],
         none: [interrupt kill background hook_denials],
     }
     claude_code = Claude {

@@ -235,6 +235,55 @@ async fn a_script_that_is_swapped_while_the_hook_runs_denies() {
     assert!(reason.contains("while the hook ran"), "{reason}");
 }
 
+/// A program that has the script open could change it after the comparison.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn a_script_that_another_program_can_write_denies() {
+    let (_dir, root, mut options) = workspace_with_script();
+    let script = root.join("scripts/check.sh");
+    let writer = fs::OpenOptions::new().write(true).open(&script).unwrap();
+    assert_eq!(reason(&options, &FakeRunner::default()).await, None, "the room keeps agents from writing");
+    options.can_agents_write_hook_files = true;
+    let runner = FakeRunner::default();
+    let denial = reason(&options, &runner).await.expect("denied");
+    assert!(denial.contains("another program has it open or mapped for writing"), "{denial}");
+    assert!(runner.inputs.lock().expect("lock").is_empty(), "the hook does not run");
+    drop(writer);
+    assert_eq!(reason(&options, &runner).await, None);
+    let denial = reason(&options, &WritingRunner(script)).await.expect("denied");
+    assert!(denial.contains("tried to write it while the hook ran"), "{denial}");
+}
+
+/// Opens a hook's script for writing while the hook runs.
+struct WritingRunner(PathBuf);
+
+#[async_trait]
+impl HookRunner for WritingRunner {
+    async fn run(&self, _: &str, _: &str, _: Duration) -> HookRun {
+        use std::os::unix::fs::OpenOptionsExt;
+        let without_waiting = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+        let writer = fs::OpenOptions::new().write(true).custom_flags(without_waiting).open(&self.0);
+        assert!(writer.is_err(), "a writer waits until the hook has ended");
+        HookRun { end: HookEnd::Exit(0), stdout: String::new(), stderr: String::new() }
+    }
+}
+
+/// The link `.autonoe` of a workspace leads to the user's files, and a copy of them is the agent's.
+#[tokio::test]
+async fn a_link_that_leads_to_a_copy_denies() {
+    let (dir, root, mut options) = workspace_with_script();
+    let users = dir.path().canonicalize().unwrap().join("users");
+    let script = users.join("scripts/check.sh");
+    std::os::unix::fs::symlink(users.join("scripts"), root.join(".autonoe")).unwrap();
+    let approved = ApprovedFile::read(&script, script.clone(), root.join(".autonoe/check.sh")).unwrap();
+    options.hook_files = vec![approved];
+    assert_eq!(reason(&options, &FakeRunner::default()).await, None);
+    fs::remove_file(root.join(".autonoe")).unwrap();
+    fs::rename(root.join("scripts"), root.join(".autonoe")).unwrap();
+    let denial = reason(&options, &FakeRunner::default()).await.expect("denied");
+    assert!(denial.contains("another file is in its place"), "{denial}");
+}
+
 /// Rooms that show the project at its own path have the user's `.autonoe` there, so what the workspace has does not matter.
 #[tokio::test]
 async fn a_script_of_the_user_is_looked_for_where_rooms_have_it() {
