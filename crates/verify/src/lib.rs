@@ -40,6 +40,7 @@ mod refused_write;
 mod reproduce;
 mod review;
 mod runner_files;
+mod shell_text;
 mod spec;
 mod spec_error;
 mod startup_places;

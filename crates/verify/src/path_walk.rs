@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use globset::{Glob, GlobMatcher};
 
+use crate::shell_text::{with_values, without_texts};
+
 /// What enters the directory that is named behind it, in a script of any language.
 const ENTERS: [&str; 8] = ["-C", "-s", "cd", "chdir", "--chdir", "--directory", "cwd", "pushd"];
 
@@ -87,7 +89,7 @@ impl<'a> PathWalk<'a> {
     /// Follows the paths of a command that is run in the project's root.
     pub(crate) fn follow_command(&mut self, command: &str) {
         let root = self.root();
-        self.command(command, root, 0);
+        self.command(&without_texts(&with_values(command)), root, 0);
     }
 
     /// Follows the paths of a script of any language, at `path` in the project, which any command may have started. Comments do not count.
@@ -95,6 +97,8 @@ impl<'a> PathWalk<'a> {
         let own = path.rsplit_once('/').map_or("", |(directory, _)| directory);
         let own = self.walk(&self.root(), own);
         let mut from: Places = self.entered.iter().cloned().chain(own).collect();
+        let read = is_shell(path, script).then(|| without_texts(&with_values(script)));
+        let script = read.as_deref().unwrap_or(script);
         let lines = script.lines().map(str::trim_start);
         for line in lines.filter(|line| !line.starts_with(['#', '*']) && !line.starts_with("//")) {
             let mut before = "";
@@ -171,7 +175,7 @@ impl<'a> PathWalk<'a> {
                 before.text == "eval" || (before.text.starts_with('-') && before.text.ends_with('c'))
             });
             if is_code && depth < MAX_DEPTH {
-                self.command(&word.text, from.clone(), depth + 1);
+                self.command(&with_values(&word.text), from.clone(), depth + 1);
                 self.follow_script("", &word.text);
             } else if let Some((_, inner)) = word.text.split_once("$(").filter(|_| depth < MAX_DEPTH) {
                 self.command(inner, from.clone(), depth + 1);
@@ -374,6 +378,13 @@ fn script_words(line: &str) -> impl Iterator<Item = (usize, &str)> {
     };
     let words = line.split(is_separator).filter(|word| !word.is_empty());
     words.map(|word| (word.as_ptr() as usize - line.as_ptr() as usize, word))
+}
+
+/// By its name or its first line.
+fn is_shell(path: &str, script: &str) -> bool {
+    let first = script.lines().next().filter(|line| line.starts_with("#!")).unwrap_or_default();
+    let named = [".sh", ".bash", ".zsh"].iter().any(|ending| path.ends_with(ending));
+    named || first.split(['/', ' ']).any(|word| ["sh", "bash", "dash", "zsh"].contains(&word))
 }
 
 /// Whether a path, at this byte of a line, is only the end of one: `"$D"/app`, `"$(pwd)/app"`, `top + "/app"`.
