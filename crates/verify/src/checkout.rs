@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use autonoe_core::check::Check;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::list_names;
 use autonoe_core::hub_refs;
 use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_files::{UntrustedDir, Visibility, WriteFailure, remove_tree};
@@ -25,7 +26,7 @@ use tempfile::TempDir;
 use crate::blocking::blocking;
 use crate::commit_objects::{CommitObjects, Transfer, untrustworthy};
 use crate::commit_source::{CommitSource, HubObjects, blocked_git};
-use crate::copied_tree::{CopyError, IgnoreFiles, copy_tree, ignore_files};
+use crate::copied_tree::{CopiedTree, CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::deciding_files::{DecidingFile, deciding_files};
 use crate::history::History;
 use crate::left_changed::CheckoutBefore;
@@ -96,6 +97,8 @@ pub struct Revision {
     pub uncommitted: Vec<String>,
     /// Reason for copying files, if they were copied.
     pub copied: Option<NoCommit>,
+    /// Files that cannot be read and so were not copied.
+    pub left_out: Vec<String>,
 }
 
 impl Revision {
@@ -103,7 +106,11 @@ impl Revision {
     pub fn describe(&self) -> String {
         match (&self.commit, self.copied) {
             (Some(commit), _) => format!("commit {}", &commit[..commit.len().min(10)]),
-            (None, Some(why)) => format!("a copy of the files ({why})"),
+            (None, Some(why)) if self.left_out.is_empty() => format!("a copy of the files ({why})"),
+            (None, Some(why)) => {
+                let left_out = list_names(&self.left_out);
+                format!("a copy of the files ({why}) without what cannot be read: {left_out}")
+            }
             (None, None) => "a copy of the files".to_owned(),
         }
     }
@@ -408,7 +415,8 @@ impl CheckoutFactory {
         let (revision, content) = match brought {
             Ok((objects, uncommitted)) => {
                 let (commit, tree) = (Some(objects.commit.clone()), objects.tree.clone());
-                (Revision { commit, tree, uncommitted, copied: None }, Content::Commit(objects))
+                let (copied, left_out) = (None, Vec::new());
+                (Revision { commit, tree, uncommitted, copied, left_out }, Content::Commit(objects))
             }
             Err(QueryError::Fault(fault)) => return Err(self.explain(fault)),
             Err(QueryError::NoCommit(_)) if commit.is_some() => {
@@ -418,8 +426,10 @@ impl CheckoutFactory {
             }
             Err(QueryError::NoCommit(why)) => {
                 let files = directory.path().join("files");
-                let tree = self.copy(&files, why).await?;
-                let revision = Revision { commit: None, tree, uncommitted: Vec::new(), copied: Some(why) };
+                let CopiedTree { hash: tree, left_out } = self.copy(&files, why).await?;
+                let left_out = left_out.iter().map(|path| path.display().to_string()).collect();
+                let (commit, uncommitted, copied) = (None, Vec::new(), Some(why));
+                let revision = Revision { commit, tree, uncommitted, copied, left_out };
                 (revision, Content::Files(files))
             }
         };
@@ -542,7 +552,7 @@ impl CheckoutFactory {
     }
 
     /// `why`: the reason for copying.
-    async fn copy(&self, to: &Path, why: NoCommit) -> Result<String, Fault> {
+    async fn copy(&self, to: &Path, why: NoCommit) -> Result<CopiedTree, Fault> {
         let (root, repository, to) = (self.root.clone(), Repository::around(&self.root), to.to_owned());
         let remembered = self.remembered_ignore_files();
         let copied = blocking(move |cancel| {

@@ -60,6 +60,12 @@ enum CopiedEntry {
     File(PathBuf),
 }
 
+/// What to copy, each entry after its directory, and directories that cannot be read.
+struct ListedEntries {
+    entries: Vec<CopiedEntry>,
+    left_out: Vec<PathBuf>,
+}
+
 /// Ignore files that count, by path, with the hashes of their contents. Those that an agent has written or changed do not.
 pub(crate) type IgnoreFiles = BTreeMap<PathBuf, String>;
 
@@ -80,15 +86,24 @@ pub(crate) fn ignore_files(root: &Path, cancel: &CancellationToken) -> IgnoreFil
         .collect()
 }
 
-/// Copies the files that git would not ignore. Returns a hash of them all.
+/// What was copied.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CopiedTree {
+    /// Of all files.
+    pub(crate) hash: String,
+    /// Files and directories that cannot be read.
+    pub(crate) left_out: Vec<PathBuf>,
+}
+
+/// Copies the files that git would not ignore.
 pub(crate) fn copy_tree(
     from: &Path,
     repository: &Repository,
     ignore: &IgnoreFiles,
     to: &Path,
     cancel: &CancellationToken,
-) -> Result<String, CopyError> {
-    let entries = list(from, repository, ignore, cancel)?;
+) -> Result<CopiedTree, CopyError> {
+    let ListedEntries { entries, mut left_out } = list(from, repository, ignore, cancel)?;
     let (mut left, mut list) = (MAX_BYTES, String::new());
     for entry in entries {
         let described = match &entry {
@@ -106,7 +121,10 @@ pub(crate) fn copy_tree(
             CopiedEntry::File(path) => match open_beneath(from, path) {
                 // An agent may still be working.
                 Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(CopyError::Unreadable { path: path.clone(), error }),
+                Err(_) => {
+                    left_out.push(path.clone());
+                    continue;
+                }
                 Ok(source) => {
                     let described = copy_file(source, path, &to.join(path), &mut left, cancel)?;
                     format!("{} {described}", path.display())
@@ -116,7 +134,9 @@ pub(crate) fn copy_tree(
         list.push_str(&described);
         list.push('\n');
     }
-    Ok(sha256_hex(list.as_bytes()))
+    left_out.sort_unstable();
+    list.extend(left_out.iter().map(|path| format!("{} left out\n", path.display())));
+    Ok(CopiedTree { hash: sha256_hex(list.as_bytes()), left_out })
 }
 
 /// Returns a description that includes the hash.
@@ -151,17 +171,18 @@ fn copy_file(
     Ok(format!("{} {hash}", if mode == 0 { "file" } else { "program" }))
 }
 
-/// The entries to copy, each after its directory. Sizes are added up first: copying too much would take a minute to notice it.
+/// Sizes are added up first: copying too much would take a minute to notice it.
 fn list(
     from: &Path,
     repository: &Repository,
     ignore: &IgnoreFiles,
     cancel: &CancellationToken,
-) -> Result<Vec<CopiedEntry>, CopyError> {
+) -> Result<ListedEntries, CopyError> {
     let mut levels = above(from, repository);
     levels.push(Level::new(from, Path::new(""), repository, ignore)?);
     let outside = levels.len() - 1;
-    let (mut found, mut seen, mut bytes, mut largest) = (Vec::new(), 0, 0_u64, Vec::new());
+    let (mut found, mut left_out) = (Vec::new(), Vec::new());
+    let (mut seen, mut bytes, mut largest) = (0, 0_u64, Vec::new());
     while levels.len() > outside {
         let Some(level) = levels.last_mut() else { break };
         let Some(name) = level.left.next() else {
@@ -184,7 +205,14 @@ fn list(
             found.push(CopiedEntry::Link(path));
         } else if metadata.is_dir() {
             if levels.len() - outside < MAX_DEPTH {
-                levels.push(Level::new(from, &path, repository, ignore)?);
+                match Level::new(from, &path, repository, ignore) {
+                    Ok(level) => levels.push(level),
+                    Err(CopyError::Unreadable { .. }) => {
+                        left_out.push(path);
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             found.push(CopiedEntry::Directory(path));
         } else if metadata.is_file() {
@@ -201,7 +229,7 @@ fn list(
         });
         return Err(CopyError::TooLarge { largest: named.collect::<Vec<_>>().join(", ") });
     }
-    Ok(found)
+    Ok(ListedEntries { entries: found, left_out })
 }
 
 /// Our own files, and what programs have installed or built.

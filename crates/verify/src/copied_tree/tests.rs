@@ -6,7 +6,7 @@ use autonoe_sandbox::Repository;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tokio_util::sync::CancellationToken;
 
-use super::{CopyError, IgnoreFiles, copy_tree, ignore_files};
+use super::{CopiedTree, CopyError, IgnoreFiles, copy_tree, ignore_files};
 
 struct Fixture {
     _directory: tempfile::TempDir,
@@ -28,7 +28,7 @@ impl Fixture {
         Self { _directory: directory, root, copy }
     }
 
-    fn try_copy(&self) -> Result<String, CopyError> {
+    fn try_copy(&self) -> Result<CopiedTree, CopyError> {
         let _ = fs::remove_dir_all(&self.copy);
         fs::create_dir(&self.copy).expect("directory");
         let cancel = CancellationToken::new();
@@ -168,4 +168,35 @@ fn ignore_files_that_were_not_there_before_do_not_count() {
     copied(&["tests/a", "sub/b"]);
     fs::write(fixture.root.join(".gitignore"), "built\ntests\n").expect("written");
     copied(&["built/x", "tests/a", "sub/b"]);
+}
+
+/// The rights of a user, whoever runs the test.
+#[cfg(target_os = "linux")]
+fn drop_capabilities() {
+    use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    set_capabilities(None, sets).expect("a thread may give them up");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_read_is_left_out_and_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = Fixture::new(&[("a", ""), ("closed/b", ""), ("secret", "x")]);
+    let everything = fixture.try_copy().expect("copied");
+    assert_eq!(everything.left_out, Vec::<PathBuf>::new());
+    let set_mode = |path: &str, mode: u32| {
+        fs::set_permissions(fixture.root.join(path), fs::Permissions::from_mode(mode)).expect("changed");
+    };
+    set_mode("closed", 0o000);
+    set_mode("secret", 0o000);
+    // Another thread would keep its rights, and this one those that it has lost.
+    drop_capabilities();
+    let copied = fixture.copied();
+    let tree = fixture.try_copy().expect("copied");
+    set_mode("closed", 0o700);
+    assert_eq!(copied, ["a"]);
+    assert_eq!(tree.left_out, [PathBuf::from("closed"), PathBuf::from("secret")]);
+    assert_ne!(tree.hash, everything.hash);
 }
