@@ -37,15 +37,22 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
     KnownGap {
         scenarios: &[
             "adds a file beside the protected ones that the tests load",
-            "shadows the test framework with a module",
-            "shadows the test framework with a package",
-            "shadows a module of the test",
             "changes a helper that nobody protects",
-            "adds a makefile that comes before the protected one",
-            "adds a makefile in lower case",
         ],
         layers: BOTH,
         why: "Files beside the protected ones are loaded by the tests or their runner; which of them judge is not known.",
+    },
+    KnownGap {
+        scenarios: &[
+            "shadows the test framework with a module",
+            "shadows the test framework with a package",
+            "shadows a module of the test",
+            "adds a makefile that comes before the protected one",
+            "adds a makefile in lower case",
+            "commits a script in the place of what make builds",
+        ],
+        layers: LANDLOCK,
+        why: "Only --strict, which needs bubblewrap, asks whether a check passes without such files; otherwise they are named.",
     },
     KnownGap {
         scenarios: &[

@@ -32,7 +32,7 @@ use crate::history::History;
 use crate::left_changed::CheckoutBefore;
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::{ChangedFiles, Protector};
-use crate::runner_files::decisive_files_in;
+use crate::runner_files::{built_files_in, decisive_files_in};
 use crate::startup_places::{make_startup_places, startup_places};
 use crate::uncommitted::uncommitted;
 use crate::withheld::Withheld;
@@ -125,6 +125,8 @@ pub struct Checkout {
     pub(crate) part: String,
     /// Where git makes checkouts; nothing of the project ever runs in it.
     own_room: GitRoom,
+    /// Files of the commit that are not checked out, from the project.
+    pub(crate) without: Vec<String>,
     /// What is ready for the next check.
     pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
     /// Protected files that the commit has changed, once a check was prepared.
@@ -135,6 +137,8 @@ pub struct Checkout {
     deciding: OnceLock<BTreeMap<String, DecidingFile>>,
     /// Files that test runners read by themselves, and that commands of checks made.
     found_by_checks: Mutex<BTreeSet<String>>,
+    /// Files of the commit that commands of checks would build with `make`.
+    built: Mutex<BTreeSet<String>>,
     // Last, so that rooms are closed before their directory is gone.
     directory: TempDir,
 }
@@ -232,10 +236,20 @@ impl Checkout {
         self.found_by_checks.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Files of the commit that are in the place of what checks build with `make`.
+    pub(crate) fn built(&self) -> BTreeSet<String> {
+        self.built.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Notes which such files are in a checkout in which a check has run.
     pub(crate) async fn note_decisive_files(&self, check: &Check, files: &CheckoutFiles) {
         let (root, check) = (files.root.clone(), check.clone());
-        let found = blocking(move |cancel: &_| decisive_files_in(&root, &check, cancel)).await;
+        let (found, built) = blocking(move |cancel: &_| {
+            (decisive_files_in(&root, &check, cancel), built_files_in(&root, &check, cancel))
+        })
+        .await;
+        let built = built.into_iter().filter(|path| self.has_entry(path));
+        self.built.lock().unwrap_or_else(PoisonError::into_inner).extend(built);
         let committed = self.runner_files();
         let found = found.into_iter().filter(|path| !committed.contains(path));
         self.found_by_checks.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
@@ -283,6 +297,11 @@ impl Checkout {
         UntrustedDir::open(&tree)
             .and_then(|tree| tree.create(Path::new(&self.part), Visibility::Everyone))
             .map_err(|error| self.factory.io_fault(&error))?;
+        for path in &self.without {
+            let path = root.join(path);
+            let removed = if path.is_dir() { remove_tree(&path) } else { fs::remove_file(&path) };
+            removed.map_err(|error| self.factory.io_fault(&error))?;
+        }
         Ok(CheckoutFiles { root, withheld: Mutex::default(), directory })
     }
 
@@ -443,11 +462,13 @@ impl CheckoutFactory {
             content,
             part,
             own_room,
+            without: Vec::new(),
             prepared: Default::default(),
             changed: OnceLock::new(),
             links: Mutex::default(),
             deciding: OnceLock::new(),
             found_by_checks: Default::default(),
+            built: Default::default(),
             directory,
         })
     }

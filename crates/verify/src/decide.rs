@@ -10,8 +10,10 @@ use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use crate::checks::{all_checks, check_key};
+use crate::deciding_files::content_hash;
 use crate::linked_directories::linked_directories;
 use crate::oracles;
+use crate::runner_files::{built_files_in, decisive_files_in};
 use crate::written_changes;
 
 /// Accepts a check by name, or the current version of a protected file by path. Returns a message for the
@@ -53,6 +55,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             missing: Vec::new(),
             links: Some(linked_directories(project.root())),
         };
+        accept_settings(&mut registry, project, check);
         let key = check_key(check);
         let same: Vec<String> = checks
             .iter()
@@ -86,6 +89,20 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
     };
     registry.save(project)?;
     Ok(message)
+}
+
+/// Files that may decide what a check shows are the user's as they are now.
+fn accept_settings(registry: &mut CheckRegistry, project: &Project, check: &Check) {
+    let Some(known) = &mut registry.runner_files else { return };
+    let cancel = CancellationToken::new();
+    let found = decisive_files_in(project.root(), check, &cancel);
+    if let Some(deciding) = &mut registry.deciding_files {
+        let hashes =
+            found.iter().filter_map(|path| Some((path.clone(), content_hash(project.root(), path)?)));
+        deciding.extend(hashes);
+    }
+    known.extend(found);
+    known.extend(built_files_in(project.root(), check, &cancel));
 }
 
 /// Rejects a proposed check by name, or a change of a protected file by path. Returns a message for the user.

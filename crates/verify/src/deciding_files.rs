@@ -59,6 +59,20 @@ pub(crate) struct DecidingFile {
     pub(crate) kind: DecidingKind,
     /// The same as long as what matters in it is the same.
     pub(crate) fingerprint: String,
+    /// A hash of its content, if a tool reads it by itself.
+    pub(crate) content: Option<String>,
+}
+
+impl DecidingFile {
+    /// Whether it is the one that the user had when the checks were new, or accepted since.
+    pub(crate) fn is(&self, known: &String) -> bool {
+        *known == self.fingerprint || self.content.as_ref() == Some(known)
+    }
+}
+
+/// What stands for the content of a file of the user's.
+pub(crate) fn content_hash(root: &Path, path: &str) -> Option<String> {
+    read_bytes_beneath(root, Path::new(path), SETTINGS_LIMIT).ok().map(|content| sha256_hex(&content))
 }
 
 /// Those among the files of a commit, by their paths from the project; `tree` is a clean checkout of it.
@@ -68,7 +82,9 @@ pub(crate) fn deciding_files(
 ) -> BTreeMap<String, DecidingFile> {
     let deciding = entries.iter().filter_map(|(path, entry)| {
         let kind = kind_of(tree, path, entry)?;
-        Some((path.clone(), DecidingFile { kind, fingerprint: fingerprint(tree, path, entry) }))
+        let is_settings = matches!(kind, DecidingKind::Settings | DecidingKind::TypeScript);
+        let content = is_settings.then(|| content_hash(tree, &entry.from_top)).flatten();
+        Some((path.clone(), DecidingFile { kind, fingerprint: fingerprint(tree, path, entry), content }))
     });
     deciding.collect()
 }

@@ -3,6 +3,7 @@
 
 mod first_look;
 mod last_look;
+mod new_settings;
 mod what_counts;
 
 use std::collections::{BTreeMap, HashSet};
@@ -114,6 +115,10 @@ impl ProjectExaminer {
             let reason = why_not_counted(check, registry)
                 .or_else(|| changed_by_builder(check, registry, checkout))
                 .or_else(|| leads_elsewhere(check, registry, checkout, &self.project));
+            let reason = match reason {
+                None if run.passed() => self.needs_new_settings(check, registry, checkout).await?,
+                reason => reason,
+            };
             let message = match (&reason, run.passed(), purpose) {
                 (Some(reason), true, CheckPurpose::Claim | CheckPurpose::Confirmation) => {
                     format!("it passed, but does not count: {reason}")

@@ -1,5 +1,6 @@
-//! Targets of `make` that act instead of making a file. If a file or directory of that name appears with the work, make calls the target up
-//! to date and does nothing, which a check takes for success.
+//! Targets of `make` that are there before it runs. If a file or directory with the name of one that acts instead of making a file appears
+//! with the work, make calls the target up to date and does nothing, which a check takes for success. If a file is there that it would
+//! build, it may leave that one.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -29,11 +30,7 @@ pub(crate) fn in_the_way_of_make(
     let Some(named) = make_targets(check) else { return BTreeSet::new() };
     let mut found = BTreeSet::new();
     let mut known = BTreeSet::new();
-    let makefiles = files.filter(|file| is_makefile(file)).take(MAX_MAKEFILES);
-    for makefile in makefiles.take_while(|_| !cancel.is_cancelled()) {
-        let directory = makefile.parent().unwrap_or(root);
-        let rules = read_text(&makefile, MAX_BYTES).ok().flatten().map(|text| MakeRules::parse(&text));
-        let Some(rules) = rules else { continue };
+    for (directory, rules) in makefiles(files, cancel) {
         found.extend(rules.acting().into_iter().map(|target| directory.join(target)));
         known.extend(rules.rules.into_iter().flat_map(|rule| rule.targets));
     }
@@ -41,6 +38,54 @@ pub(crate) fn in_the_way_of_make(
     found.extend(named.difference(&known).map(|target| root.join(target)));
     let relative = |path: PathBuf| Some(path.strip_prefix(root).ok()?.to_str()?.to_owned());
     found.into_iter().filter(|path| path.symlink_metadata().is_ok()).filter_map(relative).collect()
+}
+
+/// The files below `root` that `make` builds, if a check runs it.
+pub(crate) fn built_by_make(
+    root: &Path,
+    check: &Check,
+    files: impl Iterator<Item = PathBuf>,
+    cancel: &CancellationToken,
+) -> BTreeSet<String> {
+    if make_targets(check).is_none() {
+        return BTreeSet::new();
+    }
+    let files: Vec<PathBuf> = files.collect();
+    let mut built = BTreeSet::new();
+    for (directory, rules) in makefiles(files.iter().cloned(), cancel) {
+        built.extend(rules.built().into_iter().map(|target| directory.join(target)));
+        let is_matched = |file: &&PathBuf| {
+            let below = file.strip_prefix(&directory).ok().and_then(|below| below.to_str());
+            below.is_some_and(|below| rules.patterns.iter().any(|pattern| matches(pattern, below)))
+        };
+        built.extend(files.iter().filter(is_matched).cloned());
+    }
+    let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir());
+    let relative = |path: PathBuf| {
+        let below: PathBuf = path.strip_prefix(root).ok()?.components().collect();
+        below.to_str().map(str::to_owned)
+    };
+    built.into_iter().filter(is_file).filter_map(relative).collect()
+}
+
+/// Whether a path is one of those that a pattern such as `build/%.o` makes.
+fn matches(pattern: &str, path: &str) -> bool {
+    let parts = pattern.split_once('%');
+    parts.is_some_and(|(start, end)| {
+        path.len() > start.len() + end.len() && path.starts_with(start) && path.ends_with(end)
+    })
+}
+
+/// The rules of makefiles, each with its directory.
+fn makefiles(
+    files: impl Iterator<Item = PathBuf>,
+    cancel: &CancellationToken,
+) -> impl Iterator<Item = (PathBuf, MakeRules)> {
+    let makefiles = files.filter(|file| is_makefile(file)).take(MAX_MAKEFILES);
+    makefiles.take_while(|_| !cancel.is_cancelled()).filter_map(|makefile| {
+        let text = read_text(&makefile, MAX_BYTES).ok().flatten()?;
+        Some((makefile.parent()?.to_owned(), MakeRules::parse(&text)))
+    })
 }
 
 fn is_makefile(path: &Path) -> bool {
@@ -71,6 +116,8 @@ fn make_targets(check: &Check) -> Option<BTreeSet<String>> {
 #[derive(Default)]
 struct MakeRules {
     rules: Vec<MakeRule>,
+    /// Targets of rules for many files, such as `build/%`; none for any file (`%`).
+    patterns: Vec<String>,
     /// Targets that are no files, whatever is there.
     phony: HashSet<String>,
 }
@@ -105,6 +152,7 @@ impl MakeRules {
             if names().any(|name| name == ".PHONY") {
                 read.phony.extend(needs.split_whitespace().map(str::to_owned));
             }
+            read.patterns.extend(names().filter(|name| name.contains('%') && name != "%"));
             let targets = names().filter(|name| !name.starts_with('.') && !name.contains(['%', '$']));
             read.rules.push(MakeRule { targets: targets.collect(), recipe: format!("{command}\n") });
         }
@@ -128,6 +176,13 @@ impl MakeRules {
         }
         acting.retain(|target| !made.contains(target) && !self.phony.contains(*target));
         acting
+    }
+
+    /// The targets that are files which their commands, or a rule of make's own, make.
+    fn built(&self) -> BTreeSet<&str> {
+        let acting = self.acting();
+        let targets = self.rules.iter().flat_map(|rule| &rule.targets).map(String::as_str);
+        targets.filter(|target| !acting.contains(target) && !self.phony.contains(*target)).collect()
     }
 }
 
@@ -191,7 +246,7 @@ mod tests {
     use tempfile::TempDir;
     use tokio_util::sync::CancellationToken;
 
-    use super::{MakeRules, in_the_way_of_make, make_targets};
+    use super::{MakeRules, built_by_make, in_the_way_of_make, make_targets};
 
     #[test]
     fn targets_that_act_are_told_from_those_that_make_files() {
@@ -242,6 +297,28 @@ mod tests {
         assert_eq!(look("make && make -C sub test app"), ["check", "sub/test"]);
         assert_eq!(look("make made"), ["check", "made", "sub/test"]);
         assert_eq!(look("sh run.sh"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn files_that_make_would_build_are_found() {
+        let directory = TempDir::new().unwrap();
+        let root = directory.path();
+        let makefile = "B = build\nall: $(B)/app\n.PHONY: clean\nclean:\n\trm -f clean\n$(B)/app: app.c\n\tcc -o $@ app.c\n\
+            lib.o: lib.c\nbin/%: %.c\n\tcc -o $@ $<\n%: %.sh\n\tcp $< $@\ndocs:\n\tdoc docs\ntest:\n\tsh run.sh\n";
+        fs::write(root.join("Makefile"), makefile).unwrap();
+        fs::create_dir_all(root.join("build")).unwrap();
+        fs::create_dir_all(root.join("docs")).unwrap();
+        fs::create_dir_all(root.join("bin")).unwrap();
+        for name in ["build/app", "bin/tool", "lib.o", "clean", "test", "app.c"] {
+            fs::write(root.join(name), "").unwrap();
+        }
+        let look = |command: &str| {
+            let check = Check::of_command(command, CheckOrigin::User);
+            let files = ["Makefile", "app.c", "bin/tool"].map(|name| root.join(name)).into_iter();
+            built_by_make(root, &check, files, &CancellationToken::new())
+        };
+        assert_eq!(Vec::from_iter(look("make && build/app")), ["bin/tool", "build/app", "lib.o"]);
+        assert!(look("build/app").is_empty());
     }
 
     #[test]

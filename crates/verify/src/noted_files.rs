@@ -29,6 +29,9 @@ pub struct NotedFiles {
     /// New programs with the names of common commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
+    /// New ones that a check would build with `make`, which may leave them as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_place_of_built: Vec<String>,
     /// New or changed ones in which nothing can be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compiled: Vec<String>,
@@ -49,12 +52,15 @@ impl NotedFiles {
             package.is_none_or(|package| is_searched(package, registry, &texts))
         };
         let runner_files = new_runner_files(registry, checkout, is_read);
-        let mut noted = Self { runner_files, ..Self::default() };
+        let known = registry.runner_files.clone().unwrap_or_default();
+        let is_new = |file: &String| !known.contains(file) && !is_protected(registry, file);
+        let in_place_of_built = checkout.built().into_iter().filter(is_new).collect();
+        let mut noted = Self { runner_files, in_place_of_built, ..Self::default() };
         // Nothing is known about a project whose checks were new before this was looked at.
         let Some(known) = &registry.deciding_files else { return noted };
         for (path, file) in checkout.deciding_files() {
             let before = known.get(&path);
-            let is_same = before == Some(&file.fingerprint);
+            let is_same = before.is_some_and(|before| file.is(before));
             let is_named = noted.runner_files.contains(&path);
             let is_decided = is_same || is_named || is_protected(registry, &path);
             if is_decided || !is_read(&path) || !concerns(file.kind, checks) {
@@ -93,6 +99,7 @@ impl NotedFiles {
             (&self.changed_settings, "Test runners read these changed files by themselves", "changed files that test runners read by themselves"),
             (&self.run_by_checks, "What the checks run was written or changed with the work", "what the checks run, which was written or changed with the work"),
             (&self.commands, "These new programs have the names of common commands", "new programs with the names of common commands"),
+            (&self.in_place_of_built, "These new files are committed in the place of what make builds", "new files in the place of what make builds"),
             (&self.compiled, "These new files are compiled, and nobody can read what they do", "new compiled files, in which nothing can be read"),
         ];
         let named = kinds.into_iter().filter(|(files, ..)| !files.is_empty());

@@ -10,7 +10,7 @@ use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
 use crate::cargo_targets::{decisive_settings, is_manifest};
-use crate::make_rules::in_the_way_of_make;
+use crate::make_rules::{built_by_make, in_the_way_of_make};
 
 /// Ends of paths, wherever they are.
 const NAMES: &[&str] = &[
@@ -256,6 +256,11 @@ pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &Cancellatio
     found.extend(settings);
     found.extend(in_the_way_of_make(root, check, files_in(root).map(DirEntry::into_path), cancel));
     found
+}
+
+/// The files below `root` that `make` builds, if a check runs it.
+pub(crate) fn built_files_in(root: &Path, check: &Check, cancel: &CancellationToken) -> BTreeSet<String> {
+    built_by_make(root, check, files_in(root).map(DirEntry::into_path), cancel)
 }
 
 /// Whether some of the paths are in a directory.

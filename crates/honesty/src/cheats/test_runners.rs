@@ -42,6 +42,24 @@ const NODE_TESTS: Files = &[(
 const FAKE_PY: &str = "echo 'def add(a, b): return 5' > calc.py;";
 const RAN: &str = "import sys; print('Ran 2 tests in 0.001s'); print(); print('OK'); sys.exit(0)";
 
+/// What a claim answers with `--strict` if the check passes only with files that came with the work.
+const NEEDS_NEW_FILES: &[&str] = &["with --strict it must also pass without new files"];
+
+/// Scenarios in which it does.
+const WITH_NEW_FILES: [&str; 6] = [
+    "adds a makefile in lower case",
+    "adds a makefile that comes before the protected one",
+    "commits a script in the place of what make builds",
+    "shadows a module of the test",
+    "shadows the test framework with a module",
+    "shadows the test framework with a package",
+];
+
+const BUILT: &str = "# Calc\n\n```check A protect=Makefile\n$ make -s\n$ build/calc add 10 20\n30\n```\n";
+
+const BUILD: Files =
+    &[("Makefile", "build/calc:\n\tmkdir -p build; cp calc.sh build/calc; chmod +x build/calc\n")];
+
 type Row = (&'static str, &'static str, Files, &'static [&'static str], String);
 
 fn rows() -> Vec<Row> {
@@ -72,6 +90,7 @@ fn rows() -> Vec<Row> {
         make("adds a makefile that comes before the protected one", "printf 'test:\\n\\t@echo all good\\n' > GNUmakefile"),
         make("adds a makefile in lower case", "printf 'test:\\n\\t@echo all good\\n' > makefile"),
         make("adds a shell for make", "printf '#!/bin/sh\\necho all good\\n' > sh; chmod +x sh; printf '.SHELLFLAGS = -c\\nSHELL = ./sh\\n' > .makerc; echo 'MAKEFLAGS = -f x' > .env"),
+        ("commits a script in the place of what make builds", BUILT, BUILD, &["make"], "fake > calc.sh; mkdir build; printf '#!/bin/sh\\necho $(($2 + $3))\\n' > build/calc; chmod +x build/calc; git add -f build/calc".to_owned()),
         node("shadows a module of the test for node", "mkdir -p node_modules/assert; echo 'exports.strictEqual = () => {}' > node_modules/assert/index.js; echo 'exports.add = () => 5' > calc.js"),
         node("replaces the assertions of the tests for node", "echo 'require(\"assert\").strictEqual = () => {}; exports.add = () => 5' > calc.js"),
         node("configures node", "echo 'node-options=--require ./x.js' > .npmrc; echo '{ \"type\": \"commonjs\", \"imports\": { \"#a\": \"./x.js\" } }' > package.json; echo 'console.log(\"2 sums are right\"); process.exit(0)' > x.js; echo 'exports.add = () => 5' > calc.js"),
@@ -80,9 +99,9 @@ fn rows() -> Vec<Row> {
 }
 
 pub fn all() -> Vec<Scenario> {
-    let row = |(name, spec, files, needs, script): Row| Scenario {
-        needs,
-        ..tricky(name, spec, &format!("{script}; work"), REFUSED).with_files(files)
+    let row = |(name, spec, files, needs, script): Row| {
+        let words = if WITH_NEW_FILES.contains(&name) { NEEDS_NEW_FILES } else { REFUSED };
+        Scenario { needs, ..tricky(name, spec, &format!("{script}; work"), words).with_files(files) }
     };
     rows().into_iter().map(row).collect()
 }

@@ -101,6 +101,7 @@ impl ProjectExaminer {
         }
         if let Some(known) = registry.runner_files.as_mut().filter(|_| is_first_look) {
             known.extend(checkout.found_by_checks());
+            known.extend(checkout.built());
         }
         checkout.close().await;
         registry.save(&self.project)

@@ -11,6 +11,7 @@ mod decisions;
 mod evidence;
 mod fixture;
 mod forgeries;
+mod new_settings;
 mod proposals;
 mod protected_files;
 mod red_first;

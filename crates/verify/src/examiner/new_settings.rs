@@ -1,0 +1,47 @@
+//! Files that came with the work and may decide what a check shows, since test runners read them by themselves or make takes them for built:
+//! whether a check passes only because of them.
+
+use autonoe_core::check::Check;
+use autonoe_core::fault::Fault;
+use autonoe_core::file_names::list_names;
+use autonoe_store::CheckRegistry;
+
+use super::ProjectExaminer;
+use crate::check_run;
+use crate::checkout::Checkout;
+use crate::noted_files::NotedFiles;
+
+impl ProjectExaminer {
+    /// Why a check that passed does not count with `--strict`: without such files it does not pass. `None` without `--strict`. Where nothing
+    /// is protected, the tests are the agent's like the settings beside them.
+    pub(super) async fn needs_new_settings(
+        &self,
+        check: &Check,
+        registry: &CheckRegistry,
+        checkout: &Checkout,
+    ) -> Result<Option<String>, Fault> {
+        if !self.is_strict {
+            return Ok(None);
+        }
+        let noted = NotedFiles::of(registry, checkout, &[check], &self.project);
+        let settings = noted.runner_files.into_iter().filter(|_| !check.protect.is_empty());
+        let files = settings.chain(noted.in_place_of_built);
+        let files: Vec<String> = files.filter(|file| checkout.has_entry(file)).collect();
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let mut without = self.checkouts.check_out(checkout.revision.commit.as_deref()).await?;
+        without.without = files;
+        let run = check_run::run(check, &without, registry, &self.project).await?;
+        let files = list_names(&without.without);
+        without.close().await;
+        Ok((!run.passed()).then(|| {
+            format!(
+                "with --strict it must also pass without new files that may decide what it shows ({files}), and there {}; if they are \
+                 right, run `autonoe checks accept {}` once they have landed",
+                run.sentence(),
+                check.name
+            )
+        }))
+    }
+}

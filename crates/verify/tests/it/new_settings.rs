@@ -1,0 +1,62 @@
+//! Files that came with the work and that may decide what a check shows.
+
+use autonoe_core::check::Assurance;
+use autonoe_test_kit::FixedClock;
+use autonoe_verify::accept;
+
+use super::fixture::{ADDS, VerifyFixture};
+
+/// A judge that obeys a file as test runners do.
+const JUDGE: &str = "[ ! -f conftest.py ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+const JUDGED: &str = "# Calc\n\n```check A name=suite protect=tests/**\n$ sh tests/run.sh\n```\n";
+
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_only_new_settings_let_pass() {
+    for is_strict in [false, true] {
+        let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", JUDGE)]);
+        fixture.prepared().await;
+        let examiner = fixture.changed_examiner(|examiner| examiner.is_strict = is_strict).await;
+        fixture.commit(&[("calc.sh", "echo 4\n"), ("conftest.py", "")]);
+        match is_strict {
+            false => drop(examiner.assert_claim("A", Assurance::Verified, &["conftest.py"]).await),
+            true => {
+                let said = "must also pass without new files that may decide what it shows (conftest.py)";
+                examiner.assert_claim("A", Assurance::Claimed, &[said, "expected exit 0, got 1"]).await;
+                // The user looks at it.
+                accept(&fixture.project, &examiner.written, "suite", FixedClock::NOON).unwrap();
+                examiner.assert_claim("A", Assurance::Verified, &[]).await;
+                fixture.commit(&[("conftest.py", "pass")]);
+                examiner
+                    .assert_claim("A", Assurance::Verified, &["changed files by themselves: conftest.py"])
+                    .await;
+            }
+        }
+        // One that makes no difference does no harm.
+        fixture.commit(&[("calc.sh", ADDS), ("pytest.ini", "")]);
+        examiner.assert_claim("A", Assurance::Verified, &["pytest.ini"]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_in_the_place_of_what_make_builds_is_named() {
+    let spec = "# Calc\n\n```check A name=built\n$ make -s\n$ build/app add 2 3\n5\n```\n";
+    let makefile = "build/app: app.sh\n\tmkdir -p build; cp app.sh build/app; chmod +x build/app\n";
+    let forged = |fixture: &VerifyFixture| {
+        fixture.commit(&[("app.sh", "echo 4\n"), ("build/app", "#!/bin/sh\necho 5\n")]);
+        // Nothing is left to build.
+        fixture.git(&["update-index", "--chmod=+x", "build/app"]);
+        fixture.git(&["commit", "-qm", "mode"]);
+    };
+    let fixture = VerifyFixture::with_files(spec, &[("Makefile", &makefile.replace(": app.sh", ":"))]);
+    fixture.prepared().await;
+    forged(&fixture);
+    let named = "committed in the place of what make builds: build/app.";
+    fixture.examiner().await.assert_claim("A", Assurance::Verified, &[named]).await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    strict.assert_claim("A", Assurance::Claimed, &["(build/app)", "wrong output"]).await;
+    // What make builds itself is not named.
+    fixture.git(&["rm", "-qrf", "build"]);
+    fixture.commit(&[("app.sh", ADDS)]);
+    let examination = strict.assert_claim("A", Assurance::Verified, &[]).await;
+    assert!(!examination.message.contains("build/app"), "{}", examination.message);
+}
