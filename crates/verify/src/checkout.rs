@@ -30,6 +30,7 @@ use crate::copied_tree::{CopiedTree, CopyError, IgnoreFiles, copy_tree, ignore_f
 use crate::deciding_files::{DecidingFile, deciding_files};
 use crate::history::History;
 use crate::left_changed::CheckoutBefore;
+use crate::new_settings::remove_settings;
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::{ChangedFiles, Protector};
 use crate::runner_files::{built_files_in, decisive_files_in};
@@ -125,7 +126,7 @@ pub struct Checkout {
     pub(crate) part: String,
     /// Where git makes checkouts; nothing of the project ever runs in it.
     own_room: GitRoom,
-    /// Files of the commit that are not checked out, from the project.
+    /// Files of the commit that are not checked out, or without what they say to test runners, from the project.
     pub(crate) without: Vec<String>,
     /// What is ready for the next check.
     pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
@@ -298,9 +299,7 @@ impl Checkout {
             .and_then(|tree| tree.create(Path::new(&self.part), Visibility::Everyone))
             .map_err(|error| self.factory.io_fault(&error))?;
         for path in &self.without {
-            let path = root.join(path);
-            let removed = if path.is_dir() { remove_tree(&path) } else { fs::remove_file(&path) };
-            removed.map_err(|error| self.factory.io_fault(&error))?;
+            remove_settings(&root.join(path)).map_err(|error| self.factory.io_fault(&error))?;
         }
         Ok(CheckoutFiles { root, withheld: Mutex::default(), directory })
     }

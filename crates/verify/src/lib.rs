@@ -25,6 +25,7 @@ mod history;
 mod left_changed;
 mod linked_directories;
 mod make_rules;
+mod new_settings;
 mod no_commit;
 mod noted_files;
 mod object_lookup;

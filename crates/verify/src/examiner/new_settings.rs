@@ -9,6 +9,7 @@ use autonoe_store::CheckRegistry;
 use super::ProjectExaminer;
 use crate::check_run;
 use crate::checkout::Checkout;
+use crate::new_settings::is_dispensable;
 use crate::noted_files::NotedFiles;
 
 impl ProjectExaminer {
@@ -26,7 +27,8 @@ impl ProjectExaminer {
         let noted = NotedFiles::of(registry, checkout, &[check], &self.project);
         let settings = noted.runner_files.into_iter().filter(|_| !check.protect.is_empty());
         let files = settings.chain(noted.in_place_of_built);
-        let files: Vec<String> = files.filter(|file| checkout.has_entry(file)).collect();
+        let files: Vec<String> =
+            files.filter(|file| checkout.has_entry(file) && is_dispensable(file)).collect();
         if files.is_empty() {
             return Ok(None);
         }

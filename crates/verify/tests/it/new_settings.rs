@@ -34,6 +34,13 @@ async fn a_strict_run_does_not_count_what_only_new_settings_let_pass() {
         // One that makes no difference does no harm.
         fixture.commit(&[("calc.sh", ADDS), ("pytest.ini", "")]);
         examiner.assert_claim("A", Assurance::Verified, &["pytest.ini"]).await;
+        // Nor does one without which nothing could be built.
+        fixture.commit(&[
+            ("tests/run.sh", JUDGE),
+            ("build.rs", "fn main() {}"),
+            ("pyproject.toml", "[project]\n"),
+        ]);
+        examiner.assert_claim("A", Assurance::Verified, &["pyproject.toml"]).await;
     }
 }
 
