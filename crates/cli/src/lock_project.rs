@@ -6,6 +6,7 @@ use autonoe_core::fault::Fault;
 use autonoe_policy::GitLocks;
 use autonoe_sandbox::{GitLock, InUse, Repository, recover_rooms, recover_rooms_of_killed, stale_locks};
 use autonoe_store::{AgentLock, LockHolder, Others, Project, ProjectLock, ProjectUse, sha256_hex};
+use autonoe_workspace::HubLayout;
 
 use crate::scratch::sweep_leftovers;
 
@@ -59,8 +60,10 @@ impl LockedProject {
         })?;
         let rooms = project.rooms_dir();
         let recovered = if is_alone { recover_rooms(&rooms) } else { recover_rooms_of_killed(&rooms) };
+        let of_landings = HubLayout::in_state(project.state_dir()).remove_stale_locks(project.root());
         sweep_leftovers();
-        locked.messages.extend(recovered.into_iter().chain(describe_locks(project)));
+        let recovered = recovered.into_iter().chain(of_landings);
+        locked.messages.extend(recovered.chain(describe_locks(project)));
         Ok(locked)
     }
 
@@ -127,11 +130,16 @@ fn in_use_by(root: &Path, lock: &Path) -> Option<String> {
 /// One sentence for each git lock file in the project's repository: who owns it and what to do about it.
 pub fn describe_locks(project: &Project) -> Vec<String> {
     let repository = Repository::around(project.root());
-    let own_locks = stale_locks(&project.rooms_dir());
+    let of_sessions = stale_locks(&project.rooms_dir());
+    let of_landings = HubLayout::in_state(project.state_dir()).stale_locks(project.root());
     let locks = repository.locks(project.root());
-    let described = locks.iter().map(|lock| match own_locks.contains(lock) {
-        true => format!("{} was left by a killed session; the next run removes it.", lock.path.display()),
-        false => describe(lock, lock.in_use(project.root(), &repository)),
+    let described = locks.iter().map(|lock| {
+        let left_by = match lock {
+            lock if of_sessions.contains(lock) => "session",
+            lock if of_landings.contains(lock) => "landing",
+            lock => return describe(lock, lock.in_use(project.root(), &repository)),
+        };
+        format!("{} was left by a killed {left_by}; the next run removes it.", lock.path.display())
     });
     described.collect()
 }

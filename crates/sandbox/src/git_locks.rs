@@ -60,7 +60,7 @@ impl GitLock {
     }
 
     /// Whether it is the same file, changed or not.
-    pub(crate) fn is_same_file(&self, other: &Self) -> bool {
+    pub fn is_same_file(&self, other: &Self) -> bool {
         (&self.path, self.device, self.inode) == (&other.path, other.device, other.inode)
     }
 

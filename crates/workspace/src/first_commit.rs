@@ -65,7 +65,10 @@ impl Hub {
                 if revision.commit.is_some() {
                     return Ok((revision, None));
                 }
-                self.commit_all(own, repository.top(self.root())).await?;
+                self.record_locks(revision.branch.as_deref()).map_err(|error| self.unwritable(&error))?;
+                let committed = self.commit_all(own, repository.top(self.root())).await;
+                self.release_locks();
+                committed?;
                 Beginning::FirstCommit
             }
         };

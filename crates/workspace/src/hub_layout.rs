@@ -93,6 +93,11 @@ impl HubLayout {
         self.directory.join("landing.json")
     }
 
+    /// The file that is locked by whoever has a landing turn.
+    pub(crate) fn landing_lock(&self) -> PathBuf {
+        self.directory.join("landing.lock")
+    }
+
     /// Whether the workspace of `run` has a commit that was not brought to the hub, because a process was killed.
     pub fn has_commits_in_workspace(&self) -> bool {
         let (head, last) = (head_commit(&self.tree(WORKSPACE)), self.runs().next());

@@ -222,7 +222,6 @@ impl Hub {
         };
         let _turn = self.landing_turn().await?;
         let from = self.update().await?;
-        self.remove_locks_of_landing(&record);
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before).await?;
         let taken = attempt.take_back(&record, from.commit.as_deref()).await;
@@ -241,7 +240,6 @@ impl Hub {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);
         };
-        self.remove_locks_of_landing(&record);
         let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before).await?;
@@ -297,6 +295,7 @@ impl<'a> LandingAttempt<'a> {
         commit: &'a str,
         from: &'a ProjectRevision,
     ) -> Result<Self, Fault> {
+        hub.record_locks(from.branch.as_deref()).map_err(|error| hub.unwritable(&error))?;
         let repository = hub.repository();
         let (Some(shared), Some(own)) = (repository.directories.first(), repository.directories.last())
         else {
@@ -325,6 +324,7 @@ impl<'a> LandingAttempt<'a> {
 
     pub(crate) async fn close(self) {
         self.room.close().await;
+        self.hub.release_locks();
     }
 
     async fn land(
@@ -404,6 +404,7 @@ impl<'a> LandingAttempt<'a> {
 
     /// Fast-forwards a branch that is not checked out, or makes it.
     async fn forward_branch(&self, branch: &str) -> Result<String, LandingError> {
+        self.hub.record_locks(Some(branch)).map_err(|error| self.hub.unwritable(&error))?;
         let forwarded = self.run(FORWARD_BRANCH, &[branch]).await?;
         let branch = branch.to_owned();
         match forwarded.code {
@@ -578,7 +579,7 @@ impl<'a> LandingAttempt<'a> {
         let lock = match BranchLock::take(&self.room, &self.from.top, record).await {
             Ok(lock) => lock,
             Err(error) => {
-                self.hub.remove_locks_of_ended_git(record).await;
+                self.hub.remove_locks_of_ended_git().await;
                 return Err(error);
             }
         };
@@ -599,7 +600,7 @@ impl<'a> LandingAttempt<'a> {
         lock.abort().await;
         // Git says so if it has touched nothing.
         if !updated.stderr.contains("Aborting") {
-            self.hub.remove_locks_of_ended_git(record).await;
+            self.hub.remove_locks_of_ended_git().await;
             let head = self.users_commit().await?;
             self.take_back(record, head.as_deref()).await?;
         }
@@ -614,7 +615,7 @@ impl<'a> LandingAttempt<'a> {
 
     /// Git was ended before it confirmed that the branch was changed.
     async fn recover(&self, record: &LandingRecord, fault: Fault) -> Result<(), LandingError> {
-        self.hub.remove_locks_of_ended_git(record).await;
+        self.hub.remove_locks_of_ended_git().await;
         let head = self.users_commit().await?;
         if head.as_deref() == Some(self.commit) {
             return Ok(());

@@ -18,7 +18,7 @@ pub(crate) struct LandingTurn {
 
 impl Hub {
     pub(crate) async fn landing_turn(&self) -> Result<LandingTurn, Fault> {
-        let path = self.layout.directory().join("landing.lock");
+        let path = self.layout.landing_lock();
         let opened = fs::create_dir_all(self.layout.directory())
             .and_then(|()| File::options().create(true).append(true).open(&path));
         let file = opened.map_err(|error| self.unwritable(&error))?;

@@ -27,6 +27,7 @@ mod ignore_change;
 mod landing;
 mod landing_error;
 mod landing_guard;
+mod landing_locks;
 mod landing_plan;
 mod landing_turn;
 mod landings;

@@ -229,3 +229,25 @@ fn a_stale_lock_is_reported_and_the_agent_may_remove_it() {
     assert!(run.of_type("trouble").any(|event| event["message"].to_string().contains("index.lock exists")));
     assert_eq!(project.git(&["log", "-1", "--format=%s"]), "made");
 }
+
+#[test]
+fn the_lock_of_a_killed_landing_is_removed_and_never_left_to_the_user() {
+    let project =
+        CliTestProject::with_status(&[("A", "pending"), ("B", "passed")]).in_workspace().in_repository();
+    let server = model(&runs_and_passes("echo $$ > file && git add file && git commit -qm made"));
+    project.run(&server, &["run"]).assert_ended("all_passed", 0);
+    let record = project.journal().with_file_name("hub").join("landing-locks.json");
+    fs::write(record, r#"{"branch":"main","before":[],"earlier":[]}"#).expect("written");
+    project.write(".git/index.lock", "");
+    let doctor = project.autonoe(Some(&server)).arg("doctor").output().expect("started");
+    let printed = String::from_utf8_lossy(&doctor.stdout);
+    assert!(
+        printed.contains("index.lock was left by a killed landing; the next run removes it"),
+        "{printed}"
+    );
+    let land = project.autonoe(Some(&server)).arg("land").output().expect("started");
+    assert!(land.status.success() && !project.path(".git/index.lock").exists(), "{land:?}");
+    project.git(&["status"]);
+    let run = project.run(&server, &["run"]);
+    assert!(!run.stderr.contains("rm '"), "{}", run.stderr);
+}

@@ -5,15 +5,24 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use autonoe_workspace::{
-    Landing, ProjectRevision, Settled, SiteEvent, SiteOptions, Start, Workspace, WorkspaceSite,
+    HubLayout, Landing, ProjectRevision, Settled, SiteEvent, SiteOptions, Start, Workspace, WorkspaceSite,
 };
 
 use crate::fixture::HubFixture;
+
+const LOCK_RECORD: &str = "state/hub/landing-locks.json";
 
 /// As if a landing of `new` on `old` had begun.
 fn put_on_record(fixture: &HubFixture, old: &str, new: &str) {
     let record = format!(r#"{{"branch":"main","commit":"{new}","old":"{old}"}}"#);
     fs::write(fixture.home().join("state/hub/landing.json"), record).unwrap();
+    put_locks_on_record(fixture);
+}
+
+/// As if git had begun to work for us in the user's repository.
+fn put_locks_on_record(fixture: &HubFixture) {
+    let record = r#"{"branch":"main","before":[],"earlier":[]}"#;
+    fs::write(fixture.home().join(LOCK_RECORD), record).unwrap();
 }
 
 /// The user's checkout as git leaves it when it is killed while it updates files: the commit `new` is in the hub, and on record.
@@ -311,4 +320,58 @@ async fn it_stays_on_record_until_it_can_be_taken_back() {
     start(&fixture).await;
     assert_eq!(fixture.git(&["rev-parse", "main"]), new);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+}
+
+/// Locks that a landing takes before it is on record, and those of branches that nobody has checked out, are removed too.
+#[tokio::test]
+async fn its_locks_are_known_from_others() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "new\n")]);
+    fixture.write(".git/HEAD.lock", "the user's");
+    let hub = fixture.hub.clone();
+    let commit = hub.fetch(&workspace).await.unwrap();
+    let landing = tokio::spawn(async move {
+        let target = autonoe_workspace::LandingTarget::default();
+        hub.land(&workspace, &commit, &revision, &target, Default::default()).await
+    });
+    while !fixture.home().join(LOCK_RECORD).exists() {
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    }
+    landing.abort();
+    assert!(landing.await.unwrap_err().is_cancelled());
+    let ours = [".git/index.lock", ".git/refs/heads/main.lock", ".git/refs/heads/autonoe/1.lock"];
+    let others = [".git/HEAD.lock", ".git/config.lock", ".git/refs/heads/other.lock"];
+    for lock in ours.iter().chain(&others[1..]) {
+        fixture.write(lock, "");
+    }
+    let (layout, root) =
+        (HubLayout::in_state(&fixture.home().join("state")), fixture.path(".").canonicalize().unwrap());
+    let mut looks = 0..500;
+    // The git that was at work may not be gone yet.
+    while layout.stale_locks(&root).len() != ours.len() {
+        assert!(looks.next().is_some(), "{:?}", layout.stale_locks(&root));
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    let removed = layout.remove_stale_locks(&root);
+    for lock in ours {
+        assert!(!fixture.path(lock).exists(), "{lock}");
+        assert!(removed.iter().any(|sentence| sentence.contains(lock)), "{removed:?}");
+    }
+    for lock in others {
+        assert!(fixture.path(lock).exists(), "{lock}");
+    }
+}
+
+#[tokio::test]
+async fn a_landing_that_ended_has_no_locks_on_record() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "new\n")]);
+    let named = autonoe_workspace::LandingTarget::Branch("topic".to_owned());
+    for target in [named, Default::default()] {
+        let landing = fixture.land_on(&workspace, &revision, &target).await;
+        assert!(matches!(landing, Landing::Landed { .. }), "{landing:?}");
+        assert!(!fixture.home().join(LOCK_RECORD).exists(), "a lock of the user's would be taken for ours");
+    }
 }
