@@ -6,6 +6,7 @@ mod arguments;
 mod backend_name;
 mod backend_settings;
 mod best_of;
+mod branch_name;
 mod browser;
 mod build_info;
 mod check_room;

@@ -37,6 +37,7 @@ mod merge_queue;
 mod merge_turn;
 mod merged_branches;
 mod merging;
+mod named_branch;
 mod named_paths;
 mod object_files;
 mod own_edits;

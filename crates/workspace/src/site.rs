@@ -119,12 +119,8 @@ impl WorkspaceSite {
             // What it had written was no change of the user's.
             from = hub.update().await?;
         }
-        if let LandingTarget::Branch(wanted) = &options.target
-            && from.branch.as_ref() == Some(wanted)
-        {
-            let message = format!("Nothing can land on '{wanted}' by --branch, because it is checked out.");
-            return Err(Fault::permanent(FaultLayer::Config, "branch", message)
-                .hint("Leave out --branch: then it is what the run lands on."));
+        if let LandingTarget::Branch(wanted) = &options.target {
+            hub.check_named_branch(wanted, &from, None).await?;
         }
         let branch = format!("autonoe/{run}");
         let name = &options.workspace().to_owned();
@@ -185,6 +181,10 @@ impl WorkspaceSite {
                 workspace
             }
         };
+        if let (LandingTarget::Branch(wanted), Some(start)) = (&options.target, hub.last_fetched(&workspace))
+        {
+            hub.check_named_branch(wanted, &from, Some(&start)).await?;
+        }
         let users = included.as_ref().or(from.commit.as_ref());
         // A run that is continued has included uncommitted changes before.
         let is_known = included.is_none() && start == Start::Resumed && options.includes_uncommitted;

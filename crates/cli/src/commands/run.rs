@@ -13,6 +13,7 @@ use super::pr::{PrArgs, cmd_pr};
 use crate::arguments::{CommonArgs, SpecArgs, WorkArgs};
 use crate::backend_name::BackendWithModel;
 use crate::best_of::{BestOfRequest, attempts, not_with_agents};
+use crate::branch_name::parse_branch_name;
 use crate::completion_candidates;
 use crate::engine::{RunJob, RunRequest, drive};
 use crate::environment::Environment;
@@ -43,7 +44,7 @@ pub struct RunArgs {
     pub land: Option<LandChoice>,
 
     /// Land on this branch instead of the one that you have checked out; your files are never touched
-    #[arg(long, value_name = "NAME", value_parser = branch_name, conflicts_with_all = ["in_place", "no_sandbox"])]
+    #[arg(long, value_name = "NAME", value_parser = parse_branch_name, conflicts_with_all = ["in_place", "no_sandbox"])]
     pub branch: Option<String>,
 
     /// If the run ends with 0, push its commits and open a pull request, as `autonoe pr --yes` does; nothing lands on your branch
@@ -120,23 +121,6 @@ struct NotANumberOfAgents;
 
 fn agents(text: &str) -> Result<u32, NotANumberOfAgents> {
     text.parse().ok().filter(|count| (1..=MAX_AGENTS).contains(count)).ok_or(NotANumberOfAgents)
-}
-
-#[derive(Debug, thiserror::Error)]
-#[error("not the name of a branch")]
-struct NotABranchName;
-
-/// Accepts the names that `git check-ref-format --branch` accepts, but for rare ones.
-fn branch_name(text: &str) -> Result<String, NotABranchName> {
-    let is_plain = |c: char| !c.is_ascii_control() && !" ~^:?*[\\".contains(c);
-    let is_part = |part: &str| {
-        !part.is_empty() && !part.starts_with(['.', '-']) && !part.ends_with('.') && !part.ends_with(".lock")
-    };
-    let is_name = text.chars().all(is_plain) && text.split('/').all(is_part);
-    match is_name && !text.contains("..") && !text.contains("@{") && text != "HEAD" && text != "@" {
-        true => Ok(text.to_owned()),
-        false => Err(NotABranchName),
-    }
 }
 
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {

@@ -349,6 +349,38 @@ async fn a_named_branch_is_made_and_forwarded_and_the_checkout_left_alone() {
 }
 
 #[tokio::test]
+async fn a_named_branch_on_which_nothing_could_land_is_refused_before_the_first_session() {
+    let fixture = HubFixture::new().await;
+    let elsewhere = fixture.home().join("elsewhere");
+    fixture.git(&["worktree", "add", "-q", "-b", "used", &elsewhere.display().to_string()]);
+    fixture.git(&["branch", "old", "main"]);
+    fixture.git(&["branch", "a/b", "main"]);
+    let others = fixture.git(&["commit-tree", "-m", "other", "-p", "main", "main^{tree}"]);
+    fixture.git(&["update-ref", "refs/heads/other", &others]);
+    let prepare = async |branch: &str| {
+        let target = LandingTarget::Branch(branch.to_owned());
+        let options = SiteOptions { target, ..SiteOptions::default() };
+        let hub = fixture.hub.clone();
+        WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await
+    };
+    for (branch, why) in [
+        ("main", "it is checked out."),
+        ("used", "it is checked out in /"),
+        ("other", "it has commits that the run would not continue"),
+        ("a", "beside 'a/b'"),
+        ("main/b", "beside 'main'"),
+        ("main/b/c", "beside 'main'"),
+        ("a b", "git does not accept this name"),
+    ] {
+        let message = prepare(branch).await.expect_err(branch).message;
+        assert!(message.contains(why), "{branch}: {message}");
+    }
+    for branch in ["old", "new", "a/c"] {
+        prepare(branch).await.expect(branch);
+    }
+}
+
+#[tokio::test]
 async fn files_that_decide_what_the_ci_runs_are_named() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
