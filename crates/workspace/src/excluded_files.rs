@@ -5,6 +5,7 @@ use std::io;
 
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
+use crate::git_settings::ignore_files;
 use crate::hub::Hub;
 use crate::workspace::Workspace;
 
@@ -31,6 +32,13 @@ impl Hub {
         let all = [own.as_str(), &self.users_excludes(), included].concat();
         fs::write(workspace.exclude_file(), &all)?;
         fs::write(workspace.git_dir().join("info/exclude"), all)
+    }
+
+    /// What the user ignores in every repository.
+    pub(crate) fn users_ignore_patterns(&self) -> String {
+        let files = ignore_files(&self.repository(), &self.users);
+        let texts = files.iter().filter_map(|file| read_text(file, SETTINGS_LIMIT).ok().flatten());
+        texts.collect::<Vec<_>>().join("\n")
     }
 
     /// What the user's own git ignores.

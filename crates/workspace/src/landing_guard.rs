@@ -10,7 +10,7 @@ use autonoe_core::fault::Fault;
 use autonoe_core::file_names::shown_name;
 
 use crate::changed_file::ChangedFile;
-use crate::git_settings::{attribute_files, configured_drivers, ignore_files};
+use crate::git_settings::{attribute_files, configured_drivers};
 use crate::hub::ListProtected;
 use crate::ignore_change::ignores_less;
 use crate::landing::{LandingAttempt, LandingConsent};
@@ -110,9 +110,11 @@ impl LandingAttempt<'_> {
     /// Those that act on the user's machine by themselves.
     pub(crate) async fn acting_files(&self, changed: &[ChangedFile]) -> Result<Vec<String>, Fault> {
         let places = self.acting_places().await?;
-        let search_path = SearchPath::of(&self.hub.users, &self.from.top);
+        let directories = places.named.program_directories();
+        let search_path = SearchPath::of(&self.hub.users, &self.from.top, directories);
         let mut found = Vec::new();
-        for ChangedFile { path, mode, .. } in changed {
+        for file in changed {
+            let ChangedFile { path, mode, .. } = file;
             let by_content = match path.rsplit('/').next() {
                 Some(".gitattributes") => self.changes_a_driver(path).await?,
                 Some(".gitignore") => self.ignores_less(path).await?,
@@ -122,7 +124,7 @@ impl LandingAttempt<'_> {
                 _ => false,
             };
             let is_acting = acts_by_itself(path) || is_users_own(path) || places.contains(path, mode);
-            if is_acting || by_content || search_path.is_shadowed_by(Path::new(path), mode == LINK) {
+            if is_acting || by_content || search_path.is_changed_by(file) {
                 found.push(path.clone());
             }
         }
@@ -181,15 +183,8 @@ impl LandingAttempt<'_> {
             elsewhere.push_str(&read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default());
             elsewhere.push('\n');
         }
-        elsewhere.push_str(&self.users_ignore_patterns());
+        elsewhere.push_str(&self.hub.users_ignore_patterns());
         Ok(ignores_less(&old, &new, &elsewhere))
-    }
-
-    /// What the user ignores in every repository.
-    fn users_ignore_patterns(&self) -> String {
-        let files = ignore_files(&self.hub.repository(), &self.hub.users);
-        let texts = files.iter().filter_map(|file| read_text(file, SETTINGS_LIMIT).ok().flatten());
-        texts.collect::<Vec<_>>().join("\n")
     }
 
     /// What the user would later put into such a file is meant to stay out of commits.
@@ -198,7 +193,8 @@ impl LandingAttempt<'_> {
             return Ok(Vec::new());
         }
         let patterns = self.work().join("ignored");
-        fs::write(&patterns, self.users_ignore_patterns()).map_err(|error| self.hub.unwritable(&error))?;
+        fs::write(&patterns, self.hub.users_ignore_patterns())
+            .map_err(|error| self.hub.unwritable(&error))?;
         let listed = self.succeed(IGNORED, &[&patterns.display().to_string()]).await?;
         // What the user has there would be overwritten, which is another reason.
         let is_free = |path: &&str| self.from.top.join(path).symlink_metadata().is_err();

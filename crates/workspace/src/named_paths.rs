@@ -10,18 +10,22 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
+use crate::computed_names::{directories_of_run_files, expanded_lines, with_own_name};
 use crate::disk_links::ways_of;
 use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
 use crate::home_links::links_in_hidden_places;
 use crate::hub::UsersMachine;
+use crate::imported_modules::imported_files;
+use crate::place_variables::is_file_that_runs;
 use crate::relative_places::{Place, RelativePlaces};
+use crate::script_comments::{is_shell, without_comments};
 use crate::settings_text::Setting;
 use crate::shell_expansion::{HERE, expansions};
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
-    assignments, commands, has_script_name, is_perl, is_runner_file, mentioned, module_files, plain,
-    run_one_by_one, runner_files, settings_places, sourced_files, words,
+    assignments, commands, completed, has_script_name, is_perl, is_runner_file, mentioned, module_files,
+    perl_directories, plain, run_one_by_one, runner_files, settings_places, sourced_files, words,
 };
 
 /// Bytes of a hook or script that are looked at, and the most hooks of a directory.
@@ -139,9 +143,23 @@ pub(crate) struct NamedPaths {
     mentioned: HashSet<String>,
     /// Directories of which they select scripts by a pattern.
     script_directories: Vec<String>,
+    /// Directories of programs that the user's shell searches.
+    program_directories: Vec<String>,
     /// Hooks, and the files that programs in them read.
     runner_files: Vec<(String, &'static str)>,
+    /// Directories that Perl searches in hooks.
+    perl_directories: Vec<String>,
     relative: RelativePlaces,
+}
+
+/// Where a text stands.
+#[derive(Default)]
+struct TextSource<'a> {
+    /// The name by which it was started.
+    name: Option<&'a str>,
+    file: Option<&'a Path>,
+    /// The path in the working tree.
+    inside: Option<String>,
 }
 
 /// What the commands in git's settings are called where hooks have names.
@@ -193,9 +211,21 @@ impl NamedPaths {
         texts.extend(found.add_variables(users, tree));
         for file in settings_files(repository, home, &users.git_settings) {
             found.add_settings(&file.settings, tree);
-            texts.extend(found.add_text(GIT_SETTINGS, &file.values(), TextKind::Hook, None, tree));
+            texts.extend(found.add_text(
+                GIT_SETTINGS,
+                &file.values(),
+                TextKind::Hook,
+                TextSource::default(),
+                tree,
+            ));
             for (name, command) in file.aliases() {
-                texts.extend(found.add_text(&format!("alias.{name}"), command, TextKind::Hook, None, tree));
+                texts.extend(found.add_text(
+                    &format!("alias.{name}"),
+                    command,
+                    TextKind::Hook,
+                    TextSource::default(),
+                    tree,
+                ));
             }
             found.named.extend(file.included(home).iter().flat_map(|path| tree.inside(path)));
             for directory in file.hook_directories(top, home) {
@@ -246,6 +276,11 @@ impl NamedPaths {
             || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
     }
 
+    /// Directories of programs that the user's shell searches because an `.envrc` says so.
+    pub(crate) fn program_directories(&self) -> &[String] {
+        &self.program_directories
+    }
+
     /// Those of the changed files that programs in hooks read to know what to run.
     pub(crate) fn hook_files<'a>(&self, changed: impl IntoIterator<Item = &'a str>) -> Vec<HookFile> {
         let mut found = Vec::new();
@@ -277,8 +312,11 @@ impl NamedPaths {
         }
         let commands = users.variables.iter().filter(|(name, _)| names_commands_of_git(name));
         let commands: Vec<&str> = commands.map(|(_, value)| value.as_str()).collect();
-        let mut texts = self.add_text(GIT_SETTINGS, &commands.join("\n"), TextKind::Hook, None, tree);
-        let of_project = users.variables.iter().filter(|(_, value)| value.contains(&here));
+        let mut texts =
+            self.add_text(GIT_SETTINGS, &commands.join("\n"), TextKind::Hook, TextSource::default(), tree);
+        // The search path has rules of its own.
+        let of_project =
+            users.variables.iter().filter(|(name, value)| name != "PATH" && value.contains(&here));
         let mut script = String::new();
         for (name, value) in of_project {
             let relative = value.replace(&here, "./");
@@ -286,7 +324,18 @@ impl NamedPaths {
             self.named.extend(files.filter(|path| !path.is_empty()));
             script.push_str(&format!("export {name}={}\n", value.replace(&here, "$PWD/")));
         }
-        texts.extend(self.add_text(ENVRC, &script, TextKind::Script, None, tree));
+        texts.extend(self.add_text(ENVRC, &script, TextKind::Script, TextSource::default(), tree));
+        // What these files load in turn is loaded too.
+        let files = users.variables.iter().filter(|(name, _)| is_file_that_runs(name));
+        let files = files.flat_map(|(_, value)| words(value)).map(|word| word.trim_start_matches('@'));
+        let files = files.flat_map(|word| {
+            let path = word.strip_prefix(&here).unwrap_or(word);
+            let is_elsewhere = path.starts_with(['/', '~', '-']);
+            let found = completed("node", path).into_iter().chain([plain(path)]);
+            found.filter(move |_| !is_elsewhere).collect::<Vec<_>>()
+        });
+        let files = files.map(|path| tree.top.join(path)).filter(|file| file.is_file());
+        texts.extend(files.map(|file| HookText { hook: ENVRC.to_owned(), file, kind: TextKind::Script }));
         texts
     }
 
@@ -309,25 +358,37 @@ impl NamedPaths {
             }
             let (text, _) = read_start(&real, HOOK_BYTES).ok().flatten().unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
-            texts.extend(self.add_text(&hook, &text, kind, inside, tree));
+            let name = file.file_name().and_then(|name| name.to_str());
+            let source = TextSource { name, file: Some(&real), inside };
+            texts.extend(self.add_text(&hook, &text, kind, source, tree));
         }
     }
 
-    /// Adds what a text names. `inside` is its own path in the working tree. Returns the scripts that it runs.
+    /// Adds what a text names. Returns the scripts that it runs.
     fn add_text(
         &mut self,
         hook: &str,
         text: &str,
         kind: TextKind,
-        inside: Option<String>,
+        source: TextSource,
         tree: WorkTree,
     ) -> Vec<HookText> {
         let top = tree.top;
+        let TextSource { name, file, inside } = source;
+        let code = without_comments(text, file);
+        let code = name.map_or_else(|| code.to_string(), |name| with_own_name(&code, name));
         let text = match kind {
-            TextKind::Settings => lines_with_commands(text),
-            // A shell joins what is quoted with what is beside it.
-            TextKind::Hook | TextKind::Script => format!("{text}\n{}", text.replace(['"', '\'', '\\'], "")),
+            TextKind::Settings => lines_with_commands(&code),
+            TextKind::Hook | TextKind::Script => {
+                let expanded = if is_shell(&code, file) { expanded_lines(&code) } else { String::new() };
+                // A shell joins what is quoted with what is beside it.
+                let unquoted = format!("{code}\n{expanded}").replace(['"', '\'', '\\'], "");
+                format!("{code}\n{expanded}\n{unquoted}")
+            }
         };
+        if kind != TextKind::Settings && is_shell(&code, file) {
+            self.named.extend(directories_of_run_files(&code));
+        }
         if kind == TextKind::Hook {
             self.named.extend(inside.clone());
             self.named.extend(named_in_hook(&text, tree));
@@ -352,24 +413,40 @@ impl NamedPaths {
             TextKind::Settings => text.replace(['[', ']', '{', '}', ':', '\n'], " "),
             TextKind::Hook | TextKind::Script => text.clone(),
         };
+        let mut loaded = Vec::new();
         for module in module_files(&as_command) {
-            self.named.extend(entered.iter().map(|directory| format!("{directory}/{module}")));
-            self.named.push(module);
+            loaded.extend(entered.iter().map(|directory| format!("{directory}/{module}")));
+            loaded.push(module);
         }
+        let own = inside.as_deref().unwrap_or_default();
+        if !own.is_empty() && kind != TextKind::Settings {
+            loaded.extend(imported_files(&code, own, top, &self.perl_directories));
+        }
+        self.named.extend(loaded.iter().cloned());
         self.mentioned.extend(entered.iter().map(|directory| format!("{directory}/__main__.py")));
         let directory = inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
         let from: Vec<&str> = ["", directory].into_iter().chain(entered.iter().map(String::as_str)).collect();
         self.add_searched(hook, &as_command, &from, tree);
         // Programs and modules there come before others of their names.
-        let path_lines = text.lines().filter(|line| line.contains("PATH")).collect::<Vec<_>>().join("\n");
-        self.script_directories.extend(directories_in(&path_lines, top));
-        self.script_directories.extend(new_directories(&path_lines));
-        self.script_directories.extend(direnv_programs(&text));
+        let path_lines = text.lines().filter(|line| line.contains("PATH"));
+        // A hook runs programs of any name, a person those that are known.
+        let (of_programs, of_both): (Vec<&str>, Vec<&str>) =
+            path_lines.partition(|line| hook == ENVRC && has_only_programs(line));
+        for (lines, directories) in [
+            (of_programs.join("\n"), &mut self.program_directories),
+            (of_both.join("\n"), &mut self.script_directories),
+        ] {
+            directories.extend(directories_in(&lines, top));
+            directories.extend(new_directories(&lines));
+        }
+        let directories =
+            if hook == ENVRC { &mut self.program_directories } else { &mut self.script_directories };
+        directories.extend(direnv_programs(&text));
         if text.contains("dotenv") {
             self.named.extend([".env", ".env.local"].map(str::to_owned));
         }
         if text.contains("layout") {
-            self.script_directories.push("node_modules/.bin".to_owned());
+            self.program_directories.push("node_modules/.bin".to_owned());
         }
         // Whatever is there acts, also what is not there yet.
         let places = settings_places(&text).into_iter();
@@ -386,7 +463,11 @@ impl NamedPaths {
             .filter(|path| !top.join(path).is_dir())
             .collect();
         self.named.extend(sourced.iter().cloned());
-        let mut scripts = Vec::new();
+        let is_followed = |path: &str| !path.split('/').any(|part| INSTALLED.contains(&part));
+        let files = loaded.iter().filter(|path| is_followed(path)).map(|path| top.join(path));
+        let files = files.filter(|file| file.is_file());
+        let mut scripts: Vec<HookText> =
+            files.map(|file| HookText { hook: hook.to_owned(), file, kind: TextKind::Script }).collect();
         let paths = mentioned(&text, directory, entered.clone()).chain(sourced.iter().cloned());
         for path in paths {
             if self.mentioned.len() == MAX_MENTIONED {
@@ -394,7 +475,7 @@ impl NamedPaths {
             }
             let file = top.join(&path);
             let is_run = is_script(&file) || sourced.contains(&path);
-            let is_followed = is_run && !path.split('/').any(|part| INSTALLED.contains(&part));
+            let is_followed = is_run && is_followed(&path);
             if self.mentioned.insert(path) && is_followed {
                 scripts.push(HookText { hook: hook.to_owned(), file, kind: TextKind::Script });
             }
@@ -419,6 +500,10 @@ impl NamedPaths {
         }
         for words in commands(&text).map(Vec::from_iter) {
             if words.iter().any(is_perl) {
+                let directories = perl_directories(&words).filter(|path| !path.starts_with(['/', '~']));
+                let below = directories
+                    .flat_map(|path| from.iter().map(move |from| plain(&format!("{from}/{path}"))));
+                self.perl_directories.extend(below.collect::<Vec<_>>());
                 self.relative.add_perl_directories(&words, &find);
             }
             if words.iter().any(|word| word.rsplit('/').next() == Some("ruby")) {
@@ -551,6 +636,12 @@ fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
         found.extend(paths.filter(|path| runs_all || !tree.top.join(path).is_dir()));
     }
     found
+}
+
+/// Whether a line says where programs are, and not where libraries or modules are.
+fn has_only_programs(line: &str) -> bool {
+    let is_of_paths = |word: &&str| word.contains("PATH");
+    words(line).filter(is_of_paths).all(|word| ["PATH", "PATH_add", "MANPATH"].contains(&word))
 }
 
 /// The directories of programs that functions of direnv name, whether they exist or not.

@@ -69,6 +69,11 @@ pub(crate) fn is_file(name: &str) -> bool {
     FILES.contains(&name)
 }
 
+/// Whether a program runs the file that the variable names, or that one of its options does.
+pub(crate) fn is_file_that_runs(name: &str) -> bool {
+    is_file(name) || ["NODE_OPTIONS", "RUBYOPT", "BUN_OPTIONS", "DENO_OPTIONS"].contains(&name)
+}
+
 pub(crate) fn is_command(name: &str) -> bool {
     COMMANDS.contains(&name)
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::changed_file::ChangedFile;
 use crate::disk_links::ways_of;
 use crate::git_settings::expand_home;
 use crate::hook_text::plain;
@@ -9,6 +10,19 @@ use crate::hub::UsersMachine;
 
 /// Variables beside `PATH`: git puts such a directory before it.
 const MORE: [&str; 1] = ["GIT_EXEC_PATH"];
+
+/// The modes of a committed program, and of a link.
+const PROGRAM: &str = "100755";
+const LINK: &str = "120000";
+
+/// What a shell has built in: not every shell has all of it, and programs such as `env` and `sudo` look for a file.
+#[rustfmt::skip]
+const SHELL_COMMANDS: [&str; 52] = [
+    ".", ":", "[", "alias", "bg", "bind", "break", "builtin", "caller", "cd", "command", "continue", "declare", "dirs", "disown", "echo",
+    "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts", "hash", "help", "history", "jobs", "kill", "let", "local",
+    "logout", "popd", "printf", "pushd", "pwd", "read", "return", "set", "shift", "source", "test", "time", "times", "trap", "true", "type",
+    "ulimit", "umask", "unset", "wait",
+];
 
 pub(crate) struct SearchPath<'a> {
     top: &'a Path,
@@ -18,9 +32,12 @@ pub(crate) struct SearchPath<'a> {
 }
 
 impl<'a> SearchPath<'a> {
-    pub(crate) fn of(users: &UsersMachine, top: &'a Path) -> Self {
-        let more = users.variables.iter().filter(|(name, _)| MORE.contains(&name.as_str()));
-        let entries = users.search_path.iter().cloned().chain(more.map(|(_, value)| PathBuf::from(value)));
+    /// `more` are further directories of the working tree.
+    pub(crate) fn of(users: &UsersMachine, top: &'a Path, more: &[String]) -> Self {
+        let of_project = more.iter().map(|directory| top.join(directory));
+        let variables = users.variables.iter().filter(|(name, _)| MORE.contains(&name.as_str()));
+        let entries =
+            users.search_path.iter().cloned().chain(variables.map(|(_, value)| PathBuf::from(value)));
         // A directory elsewhere may be a link into the project, and one of the project a link to another, also before they are there.
         let ways = entries.flat_map(|entry| {
             let text = entry.to_string_lossy();
@@ -30,13 +47,17 @@ impl<'a> SearchPath<'a> {
                 false => vec![PathBuf::from(plain(&text))],
             }
         });
+        let ways = ways.chain(of_project);
         let (outside, inside) = ways.partition(|entry| entry.is_absolute() && !entry.starts_with(top));
         Self { top, inside, outside }
     }
 
-    /// Whether a file comes before, or instead of, another program of its name. A link in the place of a whole directory always does.
-    pub(crate) fn is_shadowed_by(&self, path: &Path, is_link: bool) -> bool {
-        let file = self.top.join(path);
+    /// Whether the user would run a file without knowing of the change: it is a program there already, or has the name of another one, or of a
+    /// shell's own command. A link in the place of a whole directory always counts. Any other new file has a name that nobody types yet.
+    pub(crate) fn is_changed_by(&self, changed: &ChangedFile) -> bool {
+        let file = self.top.join(&changed.path);
+        let is_link = changed.mode == LINK;
+        let is_old_program = !changed.is_addition && (is_link || changed.mode == PROGRAM);
         let (Some(directory), Some(name)) = (file.parent(), file.file_name()) else {
             return false;
         };
@@ -48,9 +69,13 @@ impl<'a> SearchPath<'a> {
             true => entry.starts_with(&file),
             false => entry.ancestors().any(|part| !part.as_os_str().is_empty() && file.ends_with(part)),
         };
-        is_link && self.inside.iter().any(leads_there)
-            || self.inside.iter().any(is_on_path)
-                && self.outside.iter().any(|entry| entry.join(name).exists())
+        let others = self.outside.iter().chain(self.inside.iter().filter(|entry| *entry != directory));
+        let mut others = others.filter(|entry| entry.is_absolute());
+        let is_known = || SHELL_COMMANDS.iter().any(|command| name == *command);
+        !changed.is_deletion()
+            && (is_link && self.inside.iter().any(leads_there)
+                || self.inside.iter().any(is_on_path)
+                    && (is_old_program || is_known() || others.any(|entry| entry.join(name).exists())))
     }
 }
 
@@ -59,30 +84,52 @@ mod tests {
     use std::os::unix::fs::symlink;
     use std::path::{Path, PathBuf};
 
-    use super::SearchPath;
+    use super::{LINK, PROGRAM, SearchPath};
+    use crate::changed_file::ChangedFile;
     use crate::hub::UsersMachine;
 
+    const FILE: &str = "100644";
+
+    fn added(path: &str, mode: &str) -> ChangedFile {
+        let (mode, path) = (mode.to_owned(), path.to_owned());
+        ChangedFile { is_addition: true, mode, hash: String::new(), path }
+    }
+
+    fn changed(path: &str, mode: &str) -> ChangedFile {
+        ChangedFile { is_addition: false, ..added(path, mode) }
+    }
+
     #[test]
-    fn a_program_on_the_search_path_is_shadowed_only_by_its_name() {
+    fn a_program_on_the_search_path_acts_if_it_was_one_or_has_a_known_name() {
         let top = Path::new("/project");
         let path = ["tools", "./scripts", "/project/.venv/bin", "/usr/bin", "/bin"].map(PathBuf::from);
         let users = UsersMachine { search_path: path.to_vec(), ..UsersMachine::default() };
-        let search_path = SearchPath::of(&users, top);
-        for (file, is_link, expected) in [
-            (".venv/bin/sh", false, true),
-            (".venv/bin/our-own", false, false),
-            (".venv/bin", true, true),
-            (".venv", true, true),
-            (".venv", false, false),
-            ("tools", true, true),
-            ("tools/sh", false, true),
-            ("deep/tools/sh", false, true),
-            ("scripts/sh", false, true),
-            ("src/sh", false, false),
-            ("src", true, false),
-            ("sh", false, false),
+        let search_path = SearchPath::of(&users, top, &["direnv/bin".to_owned()]);
+        for (file, expected) in [
+            (added(".venv/bin/sh", PROGRAM), true),
+            (added(".venv/bin/our-own", PROGRAM), false),
+            (changed(".venv/bin/our-own", PROGRAM), true),
+            (changed(".venv/bin/our-own", LINK), true),
+            (changed(".venv/bin/README", FILE), false),
+            (changed(".venv/bin/our-own", "000000"), false),
+            (changed(".venv/bin/deep/our-own", PROGRAM), false),
+            (added(".venv/bin/source", PROGRAM), true),
+            (added(".venv/bin", LINK), true),
+            (added(".venv", LINK), true),
+            (added(".venv", FILE), false),
+            (added("tools", LINK), true),
+            (added("tools/sh", PROGRAM), true),
+            (added("deep/tools/sh", PROGRAM), true),
+            (added("scripts/sh", PROGRAM), true),
+            (added("direnv/bin/sh", PROGRAM), true),
+            (added("direnv/bin/new", PROGRAM), false),
+            (changed("direnv/bin/new", PROGRAM), true),
+            (added("src/sh", PROGRAM), false),
+            (added("src", LINK), false),
+            (added("sh", PROGRAM), false),
         ] {
-            assert_eq!(search_path.is_shadowed_by(Path::new(file), is_link), expected, "{file}");
+            let shown = (&file.path, &file.mode, file.is_addition);
+            assert_eq!(search_path.is_changed_by(&file), expected, "{shown:?}");
         }
     }
 
@@ -109,11 +156,11 @@ mod tests {
             let entry = entry.replace("$HOME", &home.display().to_string());
             let search_path = vec![PathBuf::from(&entry), PathBuf::from("/bin")];
             let users = UsersMachine { search_path, home: Some(home.clone()), ..UsersMachine::default() };
-            let search_path = SearchPath::of(&users, &top);
-            assert!(search_path.is_shadowed_by(Path::new("bin/sh"), false), "{entry}");
-            assert!(search_path.is_shadowed_by(Path::new("bin"), true), "{entry}");
+            let search_path = SearchPath::of(&users, &top, &[]);
+            assert!(search_path.is_changed_by(&added("bin/sh", PROGRAM)), "{entry}");
+            assert!(search_path.is_changed_by(&added("bin", LINK)), "{entry}");
             for file in ["bin/our-own", "src/sh", "sh"] {
-                assert!(!search_path.is_shadowed_by(Path::new(file), false), "{entry}: {file}");
+                assert!(!search_path.is_changed_by(&added(file, PROGRAM)), "{entry}: {file}");
             }
         }
     }
@@ -125,8 +172,8 @@ mod tests {
             variables: vec![("GIT_EXEC_PATH".to_owned(), ".".to_owned())],
             ..UsersMachine::default()
         };
-        let search_path = SearchPath::of(&users, Path::new("/project"));
-        assert!(search_path.is_shadowed_by(Path::new("sh"), false));
-        assert!(!search_path.is_shadowed_by(Path::new("main.c"), false));
+        let search_path = SearchPath::of(&users, Path::new("/project"), &[]);
+        assert!(search_path.is_changed_by(&added("sh", PROGRAM)));
+        assert!(!search_path.is_changed_by(&added("main.c", FILE)));
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::Arc;
 
 use autonoe_core::examiner::ClaimPreparation;
-use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::fault::Fault;
 use autonoe_core::hub_refs;
 use autonoe_git::write_ref;
 

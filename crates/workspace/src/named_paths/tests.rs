@@ -240,14 +240,15 @@ fn what_other_settings_say_about_programs_is_followed() {
         "e/more",
         "e/new",
         "e/x.inc",
-        "e/09/bin/git.sh",
-        "tools/x.sh",
         "m/m02.py",
         "tools2/git.sh",
     ] {
         assert!(named.contains(path, FILE), "{path}: {named:?}");
     }
-    for path in ["src/main.rs", "src/a.py", "lh/other.rs", "m/m03.py", "tests/a.sh"] {
+    for directory in ["e/09/bin", "tools"] {
+        assert!(named.program_directories().iter().any(|found| found == directory), "{directory}");
+    }
+    for path in ["src/main.rs", "src/a.py", "lh/other.rs", "m/m03.py", "tests/a.sh", "tools/x.sh"] {
         assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
 }
@@ -376,7 +377,11 @@ fn directories_that_an_envrc_puts_on_search_paths_are_known_before_they_exist() 
         ("export NPM_CONFIG_PREFIX=$PWD/x; PATH_add $NPM_CONFIG_PREFIX/bin", "x/bin/git"),
     ] {
         let (_directory, top) = repository("", &[(".envrc", line)]);
-        assert!(named_in(&top).contains(path, "100755"), "{line}: {:?}", named_in(&top));
+        let named = named_in(&top);
+        let directories = named.program_directories();
+        let is_program =
+            path.rsplit_once('/').is_some_and(|(directory, _)| directories.contains(&directory.to_owned()));
+        assert!(is_program || named.contains(path, "100755"), "{line}: {named:?}");
         assert!(!named_in(&top).contains("src/main.py", "100755"), "{line}");
     }
 }
@@ -536,4 +541,90 @@ fn what_links_of_the_home_directory_lead_to_is_named() {
     std::os::unix::fs::symlink(&top, home.join(".own/nvim")).expect("linked");
     let named = NamedPaths::of(&Repository::around(&top), &top, &users);
     assert!(named.contains("lua/init.lua", FILE) && !named.contains("README.md", FILE), "{named:?}");
+}
+
+#[test]
+fn scripts_with_computed_names_are_named() {
+    let hook = "#!/bin/sh\nsh hooks/$(basename \"$0\").sh\nname=lint; sh tools/$name.sh\ndir=given; sh $dir/run\n\
+                ls checks | while read f; do sh checks/$f; done\nfind more -exec sh {} \\;\n\
+                perl -Iown scripts/a.pl\npython3 scripts/b.py\nnode scripts/c.js\npython -m pkg.run\n";
+    let (_directory, top) = repository(
+        "",
+        &[
+            (".git/hooks/pre-commit", hook),
+            ("scripts/a.pl", "use Foo;\n"),
+            ("own/Foo.pm", "use Deep::Er;\n"),
+            ("scripts/b.py", "import helper\nfrom src import main\n"),
+            ("scripts/helper.py", "import more\n"),
+            ("scripts/c.js", "require('./d')\nrequire('../src/e')\n"),
+            ("pkg/__init__.py", ""),
+            ("pkg/run.py", "from pkg import part\nfrom .other import x\n"),
+        ],
+    );
+    let named = named_in(&top);
+    for path in [
+        "hooks/pre-commit.sh",
+        "tools/lint.sh",
+        "given/run",
+        "checks/new",
+        "more/deep/new",
+        "own/Foo.pm",
+        "own/Deep/Er.pm",
+        "scripts/helper.py",
+        "scripts/more.py",
+        "scripts/d.js",
+        "pkg/part.py",
+        "pkg/other.py",
+    ] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["given/other", "src/main.py", "src/e.js", "hooks/README", "own/Bar.pm", "pkg/alone.py"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+}
+
+#[test]
+fn comments_name_nothing() {
+    let hook = "#!/bin/sh\n# see tools/old.sh and `make docs`\nsh tools/new.sh # not tools/other.sh\n";
+    let (_directory, top) = repository("", &[(".git/hooks/pre-commit", hook)]);
+    let named = named_in(&top);
+    assert!(named.contains("tools/new.sh", FILE));
+    for path in ["tools/old.sh", "tools/other.sh"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+    assert_eq!(named.hook_files(["Makefile"]), []);
+}
+
+#[test]
+fn what_files_of_variables_load_in_turn_is_named() {
+    let (_directory, top) = repository(
+        "",
+        &[
+            ("env.sh", "source ./more.inc\n"),
+            ("more.inc", ". tools/deep\n"),
+            ("hook.js", "require('./lib/x')\n"),
+            ("lib/x.js", "require('./y')\n"),
+            ("abs.sh", ". ./last\n"),
+        ],
+    );
+    let fixed = format!("{}/abs.sh", top.display());
+    let variables =
+        [("BASH_ENV", "./env.sh"), ("NODE_OPTIONS", "--require ./hook.js"), ("ENV", fixed.as_str())];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let users = UsersMachine { variables, ..UsersMachine::default() };
+    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+    for path in ["env.sh", "more.inc", "tools/deep", "hook.js", "lib/x.js", "lib/y.js", "last"] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["lib/z.js", "tools/other"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+}
+
+#[test]
+fn a_directory_on_the_search_path_holds_no_file_back_by_itself() {
+    let (_directory, named) = named_by(&[("PATH", "$TOP/bin:/usr/bin")]);
+    for path in ["bin/tool", "bin/README.md", "bin/x.py"] {
+        assert!(!named.contains(path, "100755"), "{path}: {named:?}");
+    }
 }
