@@ -10,6 +10,7 @@ mod branch_name;
 mod browser;
 mod build_info;
 mod check_room;
+mod ci_scripts;
 mod command_line;
 mod commands;
 mod completion_candidates;

@@ -8,13 +8,16 @@ use std::process::{Command, Stdio};
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::file_names::shown_name;
+use autonoe_core::hub_refs;
 use autonoe_core::outcome::exit;
-use autonoe_files::{DOCUMENT_LIMIT, read_text};
+use autonoe_files::{DOCUMENT_LIMIT, SETTINGS_LIMIT, read_text};
 use autonoe_store::{CheckRegistry, Project};
 use autonoe_verify::protected_among;
+use autonoe_workspace::HubLayout;
 use clap::Args;
 
 use super::report::last_report;
+use crate::ci_scripts::is_run_by;
 use crate::consent::{APPROVE, ask};
 use crate::environment::Environment;
 use crate::open_hub::open_hub;
@@ -25,6 +28,12 @@ use crate::unseen_commits::verified_commits_of;
 
 /// Pull requests accept no more.
 const MAX_BODY_BYTES: usize = 60_000;
+
+/// Commits of the user that are named; the rest is counted.
+const NAMED_COMMITS: usize = 5;
+
+/// The most definitions of a CI that are read.
+const MAX_DEFINITIONS: usize = 200;
 
 /// Push the last run's commits and open a pull request, with the report as its text
 ///
@@ -117,10 +126,15 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
         return Err(failed(format!("Nothing was pushed: {caution}."))
             .hint("Without --yes, `autonoe pr` asks whether to push them anyway."));
     }
+    if let Some(sentence) = commits_beneath(&project, &reference, &args.remote)? {
+        present::warn(&sentence);
+    }
     let body = last_report(&project, environment)?;
     let title = args.title.clone().unwrap_or_else(|| title(&project));
     let refspec = format!("{reference}:{reference}");
-    let push = ["push", "--set-upstream", &args.remote, &refspec];
+    // Nothing but this branch, whatever the user's settings say.
+    let push =
+        ["push", "--no-follow-tags", "--recurse-submodules=no", "--set-upstream", &args.remote, &refspec];
     let mut create = vec!["pr", "create", "--head", &branch, "--title", &title, "--body-file", "-"];
     create.extend(args.base.iter().flat_map(|base| ["--base", base]));
     create.extend(args.draft.then_some("--draft"));
@@ -153,8 +167,40 @@ fn ci_files(project: &Project, reference: &str, remote: &str) -> Result<Vec<Stri
     let known = format!("--remotes={remote}");
     let changed = ["log", "-m", "--no-renames", "--format=", "--name-only", "-z", reference, "--not", &known];
     let changed = git(project, &changed)?.unwrap_or_default();
-    let files: BTreeSet<_> = names(&changed).filter(|path| is_ci_file(path)).collect();
+    let definitions = ci_definitions(project, reference)?;
+    let is_run = |path: &str| definitions.iter().any(|definition| is_run_by(definition, path));
+    let files: BTreeSet<_> = names(&changed).filter(|path| is_ci_file(path) || is_run(path)).collect();
     Ok(files.into_iter().map(shown_name).collect())
+}
+
+/// The texts of the files that decide what CI runs.
+fn ci_definitions(project: &Project, reference: &str) -> Result<Vec<String>, Fault> {
+    let listed = git(project, &["ls-tree", "-r", "-z", "--full-tree", "--name-only", reference])?;
+    let listed = listed.unwrap_or_default();
+    let mut texts = Vec::new();
+    for path in listed.split('\0').filter(|path| is_ci_file(path)).take(MAX_DEFINITIONS) {
+        texts.extend(git(project, &["cat-file", "blob", &format!("{reference}:{path}")])?);
+    }
+    Ok(texts)
+}
+
+/// Says which commits from before the run are pushed with it, because the remote does not have them.
+fn commits_beneath(project: &Project, reference: &str, remote: &str) -> Result<Option<String>, Fault> {
+    let file = HubLayout::in_state(project.state_dir()).git_dir().join(hub_refs::USERS);
+    let Some(users) = read_text(&file, SETTINGS_LIMIT).ok().flatten() else { return Ok(None) };
+    let Some(base) = git(project, &["merge-base", users.trim(), reference])? else { return Ok(None) };
+    let known = format!("--remotes={remote}");
+    let listed = git(project, &["log", "--format=%h %s", &base, "--not", &known])?.unwrap_or_default();
+    let count = listed.lines().count();
+    let named: Vec<String> = listed.lines().take(NAMED_COMMITS).map(shown_name).collect();
+    let more = match count.saturating_sub(NAMED_COMMITS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let pushed = format!(
+        "{count} commit(s) from before the run are pushed too, since nothing shows that {remote} has them"
+    );
+    Ok((count > 0).then(|| format!("{pushed}: {}{more}.", named.join(", "))))
 }
 
 /// The paths that `git log -z --name-only` lists, with a line break before those of some commits.

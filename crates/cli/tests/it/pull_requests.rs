@@ -25,9 +25,15 @@ fn a_run_can_end_with_a_pull_request() {
     let project = project();
     let (path, model) = (with_remote(&project), model(&always(BUILDS)));
     let before = project.git(&["rev-parse", "main"]);
+    project.git(&["config", "push.followTags", "true"]);
+    project.git(&["tag", "-a", "-m", "of the user", "v1", "main"]);
     let mut command = project.command(&model, &["run", "--pr"]);
     let output = command.env("PATH", &path).output().expect("started");
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("1 commit(s) from before the run are pushed too"), "{said}");
+    let pushed = project.git(&["ls-remote", "origin"]);
+    assert!(pushed.lines().all(|line| line.ends_with("refs/heads/autonoe/1")), "{pushed}");
     assert_eq!(project.git(&["rev-parse", "main"]), before, "nothing lands");
     let remote = project.home().join("remote.git");
     assert_eq!(project.git_in(&remote, &["log", "--format=%s", "autonoe/1"]), "Build a\nwork");
@@ -105,4 +111,19 @@ fn what_no_check_has_seen_or_how_it_is_judged_is_not_pushed_by_itself() {
         assert!(errors.contains("Nothing was pushed") && errors.contains(said), "{errors}");
         assert!(!project.git(&["ls-remote", "origin"]).contains("autonoe/1"));
     }
+}
+
+#[test]
+fn a_changed_script_that_ci_runs_is_pushed_only_with_the_users_word() {
+    let project = project();
+    let path = with_remote(&project);
+    let workflow = "on: push\njobs:\n  t:\n    steps:\n    - run: ./ci/test.sh\n";
+    project.commit(&[(".github/workflows/x.yml", workflow), ("ci/test.sh", "true\n")]);
+    project.git(&["push", "-q", "origin", "main"]);
+    let model = model(&runs_and_passes("echo curl > ci/test.sh; git commit -qam ci"));
+    let output = project.command(&model, &["run", "--pr"]).env("PATH", &path).output().expect("started");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("these files change what your CI runs: ci/test.sh"), "{said}");
+    assert!(!said.contains("from before the run"), "{said}");
+    assert!(!project.git(&["ls-remote", "origin"]).contains("autonoe/1"));
 }
