@@ -1,22 +1,29 @@
 //! Brings files of the user that are not committed into a workspace in which no agent is at work.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path};
 
 use autonoe_core::fault::Fault;
-use autonoe_files::{UntrustedDir, Visibility};
+use autonoe_core::file_names::shown_name;
+use autonoe_files::{UntrustedDir, Visibility, show_bytes};
 
 use crate::hub::Hub;
 use crate::project_files::{NOTE, OWN_DIRECTORY};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 
-/// Lists the untracked files of the working tree `$1` that match a pattern in its `.worktreeinclude`, separated by NUL bytes.
+/// The most bytes that `.worktreeinclude` may bring along.
+const MAX_INCLUDED: u64 = 1 << 30;
+
+/// Lists the untracked files of the working tree `$1` that match a pattern in its `.worktreeinclude` and that git ignores, separated by NUL
+/// bytes. The file `$2` has what the user ignores in every repository.
 const INCLUDED: &str = r#"cd "$1" || exit 3
 [ -f .worktreeinclude ] || exit 0
-git ls-files -z --others --ignored --exclude-from=.worktreeinclude -- . ':(exclude).autonoe'"#;
+git ls-files -z --others --ignored --exclude-from=.worktreeinclude -- . ':(exclude).autonoe' |
+    git -c core.excludesFile="$2" check-ignore -z --stdin || [ $? = 1 ]"#;
 
 impl Hub {
     /// Copies the files that `.worktreeinclude` names, such as `.env`, which git ignores and work needs.
@@ -30,15 +37,44 @@ impl Hub {
         }
         let repository = self.repository();
         let room = self.room([revision.top.clone()].into_iter().chain(repository.directories), [])?;
-        let listed = room.run(INCLUDED, [revision.top.as_os_str()]).await;
+        let patterns = room.work().join("ignored");
+        fs::write(&patterns, self.users_ignore_patterns()).map_err(|error| self.unwritable(&error))?;
+        let listed = room.run(INCLUDED, [revision.top.as_os_str(), patterns.as_os_str()]).await;
         room.close().await;
         let listed = listed?;
         if listed.code != 0 {
             return Err(self.refused(&format!(".worktreeinclude cannot be used ({})", listed.reason()), ""));
         }
         let paths: Vec<String> = listed.stdout.split_terminator('\0').map(str::to_owned).collect();
+        self.check_size(&revision.top, &paths)?;
         self.exclude_included(workspace, &paths).map_err(|error| self.unwritable(&error))?;
         self.copy_files(workspace, revision, paths).await
+    }
+
+    /// Refuses to copy more than a disk should have twice.
+    fn check_size(&self, top: &Path, paths: &[String]) -> Result<(), Fault> {
+        let mut sizes: BTreeMap<&str, u64> = BTreeMap::new();
+        for path in paths {
+            let size = top.join(path).symlink_metadata().map_or(0, |metadata| metadata.len());
+            *sizes.entry(path.split('/').next().unwrap_or_default()).or_default() += size;
+        }
+        let all: u64 = sizes.values().sum();
+        if all <= MAX_INCLUDED {
+            return Ok(());
+        }
+        let (largest, size) = sizes.into_iter().max_by_key(|(_, size)| *size).unwrap_or_default();
+        let why = format!(
+            ".worktreeinclude names {} of ignored files, {} of it in {}; at most {} are copied",
+            show_bytes(all),
+            show_bytes(size),
+            shown_name(largest),
+            show_bytes(MAX_INCLUDED)
+        );
+        let advice = format!(
+            "Name single files there, such as `.env`, or patterns that do not match {}; agents install packages and build by themselves.",
+            shown_name(largest)
+        );
+        Err(self.refused(&why, &advice))
     }
 
     /// Makes the files of a workspace the same as the user's, with all uncommitted changes.

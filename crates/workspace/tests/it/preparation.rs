@@ -129,6 +129,7 @@ async fn objects_outlive_the_users_repository() {
 #[tokio::test]
 async fn included_files_are_kept_out_of_commits_also_when_they_are_not_included_any_more() {
     let fixture = HubFixture::new().await;
+    fixture.commit(&[(".gitignore", "/build/\n/secret\n")]);
     fixture.write("secret", "x");
     for (run, included) in [(1, "secret"), (2, "secret"), (3, "other")] {
         fixture.write(".worktreeinclude", included);
@@ -183,4 +184,27 @@ async fn the_next_session_has_the_specification_of_the_user() {
     fs::write(&spec, "# The agent's\n").unwrap();
     site.renew_spec().unwrap();
     assert_eq!(fs::read_to_string(&spec).unwrap(), "# Mine\n");
+}
+
+#[tokio::test]
+async fn only_ignored_files_are_included_and_not_gigabytes_of_them() {
+    let fixture = HubFixture::new().await;
+    fixture.write(".worktreeinclude", "*\n");
+    fixture.write("build/out", "x");
+    fixture.write("draft.txt", "not ignored");
+    let prepare = async |run| {
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        WorkspaceSite::prepare(hub, run, Start::New, options, &Settled::default()).await
+    };
+    let tree = prepare(1).await.unwrap().workspace.tree();
+    assert_eq!(fs::read_to_string(tree.join("build/out")).unwrap(), "x");
+    assert!(!tree.join("draft.txt").exists());
+    // It takes no space.
+    let large = fs::File::create(fixture.path("build/large")).unwrap();
+    large.set_len(2 << 30).unwrap();
+    let fault = prepare(2).await.unwrap_err();
+    assert!(fault.message.contains("2 GiB of it in build; at most 1 GiB"), "{}", fault.message);
+    assert!(!tree.join("build/large").exists());
+    fixture.write(".worktreeinclude", "/build/out\n");
+    prepare(3).await.unwrap();
 }
