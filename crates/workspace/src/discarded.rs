@@ -11,6 +11,8 @@ use autonoe_git::{GitRoom, write_ref};
 
 use crate::hub::Hub;
 use crate::hub_layout::{HubLayout, RunTip};
+use crate::landing::LandingAttempt;
+use crate::merged_branches::LEFT_APART;
 use crate::project_revision::ProjectRevision;
 use crate::unlanded::Unlanded;
 
@@ -21,17 +23,52 @@ const LIST: &str = r#"export GIT_DIR="$1"; base=$3
 git cat-file -e "$base^{commit}" 2> /dev/null || base=refs/autonoe/base
 git rev-list "$2" "^$base""#;
 
+/// Removes the branches of runs whose last commit the file `$7` lists, unless they are checked out, or `$6` is not the last thing that happened
+/// to them, or `$8` is not empty. Prints the names of those that stay.
+const REMOVE: &str = r#"cd "$1" || exit 3
+git for-each-ref --format='%(refname) %(objectname)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*' |
+while read -r name commit; do
+    grep -qxF "$commit" "$7" || continue
+    if [ -z "$8" ] && ! git worktree list --porcelain | grep -qxF "branch $name" &&
+        [ "$(git reflog show -1 --format=%gs "$name" 2> /dev/null)" = "$6" ] &&
+        git update-ref -d "$name" "$commit"
+    then continue; fi
+    echo "${name#refs/heads/}"
+done"#;
+
+/// What became of commits that were given up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Discarded {
+    /// The ref of the hub that keeps them.
+    pub kept: String,
+    /// Branches of the user's repository that still have them.
+    pub left: Vec<String>,
+}
+
 impl Hub {
-    /// Discards them and what they were built on, as far as it has not landed. Returns the ref of the hub that keeps them.
-    pub async fn discard(&self, unlanded: &Unlanded) -> Result<String, Fault> {
+    /// Discards them and what they were built on, as far as it has not landed. Branches of ours in the user's repository that have only
+    /// them are removed.
+    pub async fn discard(&self, unlanded: &Unlanded) -> Result<Discarded, Fault> {
         let _turn = self.landing_turn().await?;
+        let is_kept =
+            self.commit_of(&format!("refs/heads/{}", unlanded.branch)).as_ref() == Some(&unlanded.commit);
         let room = self.room(self.layout.readable(), [])?;
         let discarded = self.discard_in(&room, unlanded).await;
         room.close().await;
-        discarded
+        let (kept, commits) = discarded?;
+        let attempt = LandingAttempt::begin(self, &unlanded.commit, unlanded.users_revision()).await?;
+        let removed = async {
+            let list = attempt.list("discarded", &commits)?;
+            // Where only the user's repository has them, the branch is all that keeps them.
+            attempt.succeed(REMOVE, &[LEFT_APART, &list, if is_kept { "" } else { "keep" }]).await
+        };
+        let removed = removed.await;
+        attempt.close().await;
+        Ok(Discarded { kept, left: removed?.lines().map(str::to_owned).collect() })
     }
 
-    async fn discard_in(&self, room: &GitRoom, unlanded: &Unlanded) -> Result<String, Fault> {
+    /// Returns the ref that keeps them, and the commits, a line each.
+    async fn discard_in(&self, room: &GitRoom, unlanded: &Unlanded) -> Result<(String, String), Fault> {
         let git = self.layout.git_dir().display().to_string();
         let head = unlanded.users_commit().unwrap_or_default();
         let listed = room.run(LIST, [git.as_str(), &unlanded.commit, head]).await?;
@@ -41,7 +78,7 @@ impl Hub {
         for run in runs.iter().chain([&own]) {
             self.set_discarded(run).map_err(|error| self.unwritable(&error))?;
         }
-        Ok(format!("{REFS}/{}", unlanded.branch))
+        Ok((format!("{REFS}/{}", unlanded.branch), listed.stdout))
     }
 
     /// Whether a worker's branch, such as `autonoe/7-2`, or its run was discarded.

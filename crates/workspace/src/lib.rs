@@ -71,6 +71,7 @@ mod writing_settings;
 
 pub use branches::{CommitDiff, WorkspaceBranches};
 pub use checked_part::CheckedPart;
+pub use discarded::Discarded;
 pub use earlier_work::Start;
 pub use first_commit::Beginning;
 pub use fleet_clone::{BroughtHome, CommitOnBranch};

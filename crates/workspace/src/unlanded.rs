@@ -48,6 +48,11 @@ impl Unlanded {
         self.from.commit.as_deref()
     }
 
+    /// The user's repository as it was found.
+    pub(crate) fn users_revision(&self) -> &ProjectRevision {
+        &self.from
+    }
+
     /// The same without those that no check has seen; `None` if nothing is left.
     #[must_use]
     pub fn only_checked(self, part: &CheckedPart) -> Option<Self> {

@@ -10,7 +10,7 @@ use autonoe_core::redact::Redactor;
 use autonoe_core::status::ChangeError;
 use autonoe_report::{escape_controls, one_line};
 use autonoe_store::{LockHolder, Project, ProjectUse, StatusStore};
-use autonoe_workspace::{HubLayout, Landing, LandingConsent, Settled, Unlanded};
+use autonoe_workspace::{Discarded, HubLayout, Landing, LandingConsent, Settled, Unlanded};
 use clap::Args;
 use jiff::tz::TimeZone;
 
@@ -91,9 +91,9 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         let part = hub.checked_unlanded(&unlanded, &verified_commits_of(&project)?).await?;
         if args.discard {
             let lost = hub.lost_with(&unlanded, &settled).await?;
-            let kept = hub.discard(&unlanded).await?;
+            let discarded = hub.discard(&unlanded).await?;
             reset(&project, &lost)?;
-            present::print_lines(&describe_discarded(part.unlanded, &unlanded, &kept, &lost, &project));
+            present::print_lines(&describe_discarded(part.unlanded, &unlanded, &discarded, &lost, &project));
             return Ok(exit::DONE);
         }
         let to_land = if args.checked { unlanded.only_checked(&part) } else { Some(unlanded) };
@@ -148,7 +148,7 @@ fn reset(project: &Project, ids: &BTreeSet<String>) -> Result<(), Fault> {
 fn describe_discarded(
     count: usize,
     unlanded: &Unlanded,
-    kept: &str,
+    discarded: &Discarded,
     lost: &BTreeSet<String>,
     project: &Project,
 ) -> String {
@@ -158,11 +158,16 @@ fn describe_discarded(
         true => String::new(),
         false => format!("Pending again: {}.\n", one_line(&ids.join(", "))),
     };
+    let left: String = discarded
+        .left
+        .iter()
+        .map(|branch| format!("Branch {branch} still has them; to remove it: git branch -D {branch}\n"))
+        .collect();
     format!(
-        "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{lost}To have them back: git fetch {} {}\n",
+        "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{lost}{left}To have them back: git fetch {} {}\n",
         unlanded.branch,
         hub.display(),
-        kept,
+        discarded.kept,
     )
 }
 

@@ -138,6 +138,7 @@ fn discarded_commits_neither_land_nor_are_built_on() {
             "{discarded}"
         );
         assert!(discarded.contains("Pending again: A."), "{discarded}");
+        assert_eq!(project.git(&["branch", "--list", "autonoe/*"]), "", "nothing of them is left");
         let status = command(&project, &["status"], 0);
         assert!(status.contains("0/2 deliverables passed"), "{status}");
         assert_eq!(command(&project, &["land"], 0), "Nothing is waiting to land.\n");

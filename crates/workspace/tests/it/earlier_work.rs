@@ -410,3 +410,25 @@ async fn branches_of_runs_are_found_after_the_project_was_moved() {
     let warning = run(&fixture, 2).await.warning.unwrap_or_default();
     assert!(warning.contains("have not landed: autonoe/1. This run begins without them"), "{warning}");
 }
+
+#[tokio::test]
+async fn branches_of_discarded_commits_go_with_them_unless_the_user_has_them() {
+    for is_users in [false, true] {
+        let fixture = HubFixture::new().await;
+        left_by_a_run(&fixture, "new.txt").await;
+        if is_users {
+            fixture.git(&["checkout", "-q", "autonoe/1"]);
+            fixture.git(&["checkout", "-q", "-"]);
+            fixture.git(&["update-ref", "-m", "mine", "refs/heads/autonoe/1", "main"]);
+            let tip = fixture.hub_git(&["rev-parse", "autonoe/1"]);
+            fixture.git(&["update-ref", "-m", "mine", "refs/heads/autonoe/1", &tip]);
+        }
+        let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+        let discarded = fixture.hub.discard(&unlanded).await.unwrap();
+        let expected = if is_users { vec!["autonoe/1".to_owned()] } else { Vec::new() };
+        assert_eq!(discarded.left, expected);
+        let branches = fixture.git(&["for-each-ref", "--format=%(refname:short)", "refs/heads/autonoe/**"]);
+        assert_eq!(branches.lines().map(str::to_owned).collect::<Vec<_>>(), expected);
+        assert_eq!(fixture.hub_git(&["rev-parse", &discarded.kept]), unlanded.commit);
+    }
+}
