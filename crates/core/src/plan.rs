@@ -263,11 +263,17 @@ pub trait PlanMemory: Send + Sync {
     /// The state saved last in this run.
     async fn load(&self) -> Result<Option<serde_json::Value>, Fault>;
 
+    /// The state that the latest earlier run of the same command saved last. `None` if that command has completed since, or is to begin anew.
+    async fn load_earlier(&self) -> Result<Option<serde_json::Value>, Fault>;
+
     /// Replaces the saved state; durable when it returns.
     async fn save(&self, state: &serde_json::Value) -> Result<(), Fault>;
 
     /// The state of the recovery saved last in this run.
     async fn recovery(&self) -> Result<Option<serde_json::Value>, Fault>;
+
+    /// The state of the recovery of an earlier run, as for [`Self::load_earlier`].
+    async fn earlier_recovery(&self) -> Result<Option<serde_json::Value>, Fault>;
 
     /// Replaces the saved state of the recovery and records what has led to it, both or neither; durable when it returns.
     async fn save_recovery(&self, state: &serde_json::Value, events: &[RunEvent]) -> Result<(), Fault>;

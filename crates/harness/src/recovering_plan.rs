@@ -7,6 +7,7 @@
 mod attempts;
 mod branch_site;
 mod comparing;
+mod earlier_run;
 mod exploring;
 mod judging;
 mod rewriting;
@@ -78,6 +79,8 @@ pub struct RecoveringPlan<'a> {
     /// Whether the inner plan limits the sessions of its work itself.
     has_own_limits: bool,
     start: Start,
+    /// Of the run before, until it is known whether the same work is next.
+    earlier: Option<SavedRecovery>,
 }
 
 /// Whether the first session is ahead.
@@ -91,17 +94,21 @@ enum Start {
 }
 
 impl<'a> RecoveringPlan<'a> {
-    /// Continues where an earlier process of this run stopped.
+    /// Continues where an earlier process of this run stopped, or the run before, if that did not finish.
     pub async fn resume(inner: &'a mut dyn Plan, setup: RecoverySetup<'a>) -> Result<Self, Fault> {
         let saved = setup.memory.recovery().await?;
         // What a version with another format has saved is not worth a failed run.
         let saved: Option<SavedRecovery> = saved.and_then(|saved| serde_json::from_value(saved).ok());
-        let start = if saved.is_some() { Start::Resumed } else { Start::New };
+        let (start, earlier) = match saved.is_some() {
+            true => (Start::Resumed, None),
+            false => (Start::New, setup.memory.earlier_recovery().await?),
+        };
+        let earlier = earlier.and_then(|earlier| serde_json::from_value(earlier).ok());
         let state = saved.unwrap_or_default();
         let recovery = Recovery::new(setup.budget, state.recovery.clone());
         let before = (state.iterations, state.spent);
         let asked = String::new();
-        Ok(Self { inner, setup, state, recovery, before, asked, has_own_limits: false, start })
+        Ok(Self { inner, setup, state, recovery, before, asked, has_own_limits: false, start, earlier })
     }
 
     /// The first snapshot reads every file, so it is taken while the first session starts.
@@ -221,6 +228,7 @@ impl Plan for RecoveringPlan<'_> {
         if is_resumed {
             self.catch_up(so_far).await?;
         }
+        let action = self.take_over_earlier(so_far).await?;
         self.before = (so_far.iterations, so_far.spent.cost);
         if let Some(session) = self.rewriting_session() {
             return Ok(NextAction::Session(session));
@@ -230,7 +238,11 @@ impl Plan for RecoveringPlan<'_> {
         }
         self.prepare_workspace().await?;
         self.claim_chosen().await?;
-        let session = match self.inner.next(so_far).await? {
+        let action = match action {
+            Some(action) => action,
+            None => self.inner.next(so_far).await?,
+        };
+        let session = match action {
             NextAction::Session(session) => session,
             other @ (NextAction::Done(_) | NextAction::Wait) => return Ok(other),
         };

@@ -100,6 +100,12 @@ impl RecoveryState {
         names.collect::<Vec<_>>().into_iter().rev()
     }
 
+    /// The money is that of one run.
+    #[must_use]
+    pub fn for_next_run(&self) -> Self {
+        Self { cost_used: Usd::default(), ..self.clone() }
+    }
+
     pub fn sessions_used(&self) -> u32 {
         self.sessions_used
     }

@@ -45,7 +45,7 @@ use autonoe_core::check::Check;
 use serde::{Deserialize, Serialize};
 
 pub use check_box::{CheckBoxError, set_done, uncheck};
-pub use edit::{RoadmapEdit, TaskEdit, compare};
+pub use edit::{RoadmapEdit, TaskEdit, compare, is_same_work};
 pub use file_problems::FileProblems;
 pub use growth::{AcceptedProposals, Proposals, ProposedTask, accept, add_accepted};
 pub use issues::{GithubIssue, IssueImport, add_issues};

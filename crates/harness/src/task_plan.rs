@@ -4,6 +4,7 @@
 //! A task is a deliverable of the same id: agents claim it with the usual tools, the examiner runs its checks, and status.json says how far it
 //! is. What only a roadmap has, attempts and their limits, is the state of this plan.
 
+mod earlier_run;
 mod growth;
 mod prompt;
 mod reconcile;
@@ -79,17 +80,24 @@ enum Choice {
 }
 
 impl TaskPlan {
-    /// Continues where an earlier process of this run stopped.
+    /// Continues where an earlier process of this run stopped, or the run before, if that did not finish.
     pub async fn resume(roadmap: Roadmap, setup: TaskPlanSetup) -> Result<Self, Fault> {
-        let state: SavedTasks = match setup.memory.load().await? {
+        let saved = setup.memory.load().await?;
+        let is_new_run = saved.is_none();
+        let state: SavedTasks = match saved {
             Some(saved) => serde_json::from_value(saved).map_err(|error| state_fault(&error))?,
-            None => SavedTasks::default(),
+            None => taken_over(&roadmap, &setup).await?,
         };
         setup.file.remove_leftovers();
-        let written = state.begun.iter().filter(|(_, begun): &(_, &BegunTask)| begun.has_box);
+        // A process may have been killed after it had written a box.
+        let is_ours = |begun: &BegunTask| begun.has_box || begun.record.status == TaskStatus::Completed;
+        let written = state.begun.iter().filter(|(_, begun)| is_ours(begun));
         setup.file.has_written(written.map(|(id, _)| id.to_string()), state.growth.added.clone());
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
+        if is_new_run && !plan.state.begun.is_empty() {
+            plan.keep_taken_over().await?;
+        }
         let before = plan.with_begun_tasks();
         let edit = compare(&before, &plan.roadmap, &plan.begun());
         plan.check_again(&plan.roadmap.clone()).await?;
@@ -454,6 +462,16 @@ impl Plan for TaskPlan {
     fn report(&self) -> PlanReport {
         PlanReport::Deliverables(self.tally)
     }
+}
+
+async fn taken_over(roadmap: &Roadmap, setup: &TaskPlanSetup) -> Result<SavedTasks, Fault> {
+    // What a version with another format has saved is not worth a failed run.
+    let earlier = setup.memory.load_earlier().await?;
+    let earlier: Option<SavedTasks> = earlier.and_then(|saved| serde_json::from_value(saved).ok());
+    Ok(match (earlier, setup.store.load().await?) {
+        (Some(earlier), Some(status)) => earlier.for_next_run(roadmap, &status),
+        (Some(_) | None, _) => SavedTasks::default(),
+    })
 }
 
 fn list(edits: &[TaskEdit]) -> String {

@@ -28,7 +28,7 @@ use autonoe_core::verification::Verification;
 use jiff::Timestamp;
 
 use crate::crash::{CrashPoint, JournalPoint};
-use records::{RunId, SessionKind};
+use records::{RunId, SavedState, SessionKind};
 use writer::Writer;
 
 pub(crate) use recorded_status::STARTED_OVER;
@@ -60,6 +60,8 @@ pub struct SqliteJournal {
     run: RunId,
     redactor: Arc<Redactor>,
     crash: Arc<Option<CrashPoint>>,
+    /// Whether plans may continue with what an earlier run of the same command remembered.
+    continues: bool,
 }
 
 impl SqliteJournal {
@@ -101,7 +103,8 @@ impl SqliteJournal {
 
     fn bind(writer: Writer, run: RunId, options: JournalOptions) -> Arc<Self> {
         let redactor = Arc::new(Redactor::default().sharing(&options.secrets));
-        Arc::new(Self { writer, run, redactor, crash: Arc::new(options.crash) })
+        let continues = options.resume == ResumePolicy::IfKilled;
+        Arc::new(Self { writer, run, redactor, crash: Arc::new(options.crash), continues })
     }
 
     /// Records a change of `status.json` before it happens.
@@ -155,6 +158,12 @@ impl SqliteJournal {
     pub async fn record_end_commit(&self, commit: Option<&str>) -> Result<(), Fault> {
         let (run, commit) = (self.run, commit.map(str::to_owned));
         self.writer.run(move |db| records::end_commit(db, run, commit.as_deref())).await
+    }
+
+    async fn earlier(&self, kind: SavedState) -> Result<Option<serde_json::Value>, Fault> {
+        let Some(run) = Some(self.run).filter(|_| self.continues) else { return Ok(None) };
+        let state = self.writer.run(move |db| records::earlier_state(db, run, kind)).await?;
+        Ok(state.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
     pub fn run(&self) -> i64 {
@@ -232,6 +241,10 @@ impl PlanMemory for SqliteJournal {
         Ok(state.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
+    async fn load_earlier(&self) -> Result<Option<serde_json::Value>, Fault> {
+        self.earlier(SavedState::Plan).await
+    }
+
     async fn save(&self, state: &serde_json::Value) -> Result<(), Fault> {
         let run = self.run;
         let mut state = state.clone();
@@ -247,6 +260,10 @@ impl PlanMemory for SqliteJournal {
         let run = self.run;
         let state = self.writer.run(move |db| records::recovery_state(db, run)).await?;
         Ok(state.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    async fn earlier_recovery(&self) -> Result<Option<serde_json::Value>, Fault> {
+        self.earlier(SavedState::Recovery).await
     }
 
     async fn save_recovery(&self, state: &serde_json::Value, events: &[RunEvent]) -> Result<(), Fault> {

@@ -286,6 +286,7 @@ impl PreparedJob {
     pub fn earlier(&self) -> ResumePolicy {
         match self {
             Self::Deliverables(job) if job.other_project.is_some() => ResumePolicy::Never,
+            Self::Roadmap(prepared) if prepared.job.is_fresh => ResumePolicy::Fresh,
             Self::Deliverables(_) | Self::Roadmap(_) => ResumePolicy::IfKilled,
             Self::Agent(job) if job.resumes => ResumePolicy::Always,
             Self::Agent(_) => ResumePolicy::Never,

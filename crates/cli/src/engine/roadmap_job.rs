@@ -27,6 +27,8 @@ pub struct RoadmapJob {
     pub on_critical: OnCritical,
     /// Value of `--growth`.
     pub growth: Option<NonZeroUsize>,
+    /// `--fresh` was given.
+    pub is_fresh: bool,
     /// `--max-duration` was given.
     pub has_time_limit: bool,
     /// The project whose context is shared; `None` outside of a fleet.

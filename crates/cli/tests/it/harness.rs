@@ -446,3 +446,35 @@ END"##;
     std::os::unix::fs::symlink("/etc/hostname", project.path("link.md")).expect("link");
     assert!(said(two, &["link.md"], 2).contains("link.md cannot be read"));
 }
+
+/// A restart is no way around a limit: attempts, their sessions and remedies are those of the roadmap, not of a process.
+#[test]
+fn the_next_run_continues_the_attempts_of_one_that_ended_at_a_limit() {
+    let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 2\n  - max_retries: 2\n  - check: `test -f never`\n";
+    let project = project(roadmap);
+    let model = model(&super::support::always("[[conversation.turn]]\ntext = 'I looked around.'\n"));
+    let run =
+        |more: &[&str]| project.run(&model, &[&["harness", "run", "--pause-on-critical"], more].concat());
+    for _ in 0..3 {
+        run(&["-n", "1"]).assert_ended("max_iterations", 4);
+    }
+    let fourth = run(&["-n", "1"]);
+    let said = "Continuing where the last run ended: a is in attempt 2 of 2, after 1 session(s).";
+    assert!(fourth.stderr.contains(said), "{}", fourth.stderr);
+    fourth.assert_ended("tasks_blocked", 3);
+    assert_eq!(alerts(&project, "task_blocked"), 1);
+    // Nothing is new, so nothing is raised again, and nothing waits for a person.
+    let again = run(&[]);
+    again.assert_ended("tasks_blocked", 3);
+    assert_eq!((tasks(&again).len(), alerts(&project, "task_blocked")), (0, 1));
+    let unblocked = project.autonoe(None).args(["unblock", "a"]).output().expect("started");
+    assert!(unblocked.status.success());
+    let unblocked = run(&["-n", "1"]);
+    assert_eq!(tasks(&unblocked), ["a"]);
+    let fresh = run(&["-n", "1", "--fresh"]);
+    assert!(!fresh.stderr.contains("Continuing where"), "{}", fresh.stderr);
+    let edited = project.read("ROADMAP.md").replace("Do it", "Do it well");
+    project.write("ROADMAP.md", &edited);
+    let edited = run(&["-n", "1"]);
+    assert!(!edited.stderr.contains("Continuing where"), "{}", edited.stderr);
+}

@@ -9,6 +9,7 @@ use autonoe_core::plan::{Iteration, PlanVerdict, RunState};
 use autonoe_core::status::ProjectStatus;
 use tokio::task::spawn_blocking;
 
+use super::earlier_run::work;
 use super::exploring::EndedBranch;
 use super::{RecoveringPlan, Start, settled_names};
 use crate::progress::{SessionTrace, TreeSnapshot};
@@ -40,6 +41,7 @@ impl RecoveringPlan<'_> {
         verdict: PlanVerdict,
     ) -> Result<PlanVerdict, Fault> {
         let status = self.setup.load_status().await?;
+        self.state.work = Some(work(&finished.instruction, status.as_ref()));
         let trace = self.trace(finished, status.as_ref()).await;
         let failed_checks = trace.failed_checks.clone();
         let report = self.state.progress.observe(trace);

@@ -38,6 +38,9 @@ pub(super) struct SavedRecovery {
     /// What to claim when the workspace is that of the chosen attempt.
     #[serde(default)]
     pub claim: Option<PendingClaim>,
+    /// The work of the last session, see [`work`](super::earlier_run::work); `None` before the first one.
+    #[serde(default)]
+    pub work: Option<String>,
     /// Nothing is left to try.
     pub has_given_up: bool,
 }

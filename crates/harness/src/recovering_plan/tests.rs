@@ -49,6 +49,8 @@ impl Plan for IdlePlan {
 #[derive(Default)]
 struct Memory {
     saved: Mutex<Option<Value>>,
+    /// Of the run before.
+    earlier: Mutex<Option<Value>>,
     events: Mutex<Vec<RunEvent>>,
     /// The last session in which a model was asked.
     answer: Mutex<Option<Iteration>>,
@@ -62,12 +64,20 @@ impl PlanMemory for Memory {
         Ok(None)
     }
 
+    async fn load_earlier(&self) -> Result<Option<Value>, Fault> {
+        Ok(None)
+    }
+
     async fn save(&self, _: &Value) -> Result<(), Fault> {
         Ok(())
     }
 
     async fn recovery(&self) -> Result<Option<Value>, Fault> {
         Ok(locked(&self.saved).clone())
+    }
+
+    async fn earlier_recovery(&self) -> Result<Option<Value>, Fault> {
+        Ok(locked(&self.earlier).clone())
     }
 
     async fn save_recovery(&self, state: &Value, events: &[RunEvent]) -> Result<(), Fault> {
@@ -608,4 +618,49 @@ async fn a_run_that_ends_within_an_exploration_leaves_its_commits_as_they_were()
     assert_eq!(locked(&branches.kept).clone(), ["bottom_up"]);
     assert_eq!(locked(&branches.made).clone(), ["start"]);
     assert!(fixture.notices().last().unwrap().contains("`fetch refs/bottom_up`"));
+}
+
+impl Fixture {
+    /// The run has ended by itself; what follows is another one.
+    fn end_run(&mut self) {
+        *locked(&self.memory.earlier) = locked(&self.memory.saved).take();
+        self.run = RunState::default();
+    }
+}
+
+#[tokio::test]
+async fn the_next_run_continues_the_remedies_and_repeats_none() {
+    let mut fixture = Fixture::new();
+    let mut last = None;
+    // Each run ends after two sessions, as with `-n 2`: the first makes progress, nine do not.
+    for _ in 0..5 {
+        let mut plan = fixture.plan().await;
+        fixture.play(&mut plan).await;
+        last = Some(fixture.play(&mut plan).await.verdict);
+        plan.ended().await.expect("ended");
+        fixture.end_run();
+    }
+    assert!(matches!(last, Some(PlanVerdict::Stuck { .. })), "{last:?}");
+    assert_eq!(fixture.remedies(), REMEDIES);
+    let said = "Continuing the recovery of the last run, which has tried: nudge.";
+    assert!(fixture.notices().iter().any(|notice| notice == said), "{:?}", fixture.notices());
+    // Nothing was left to try, and a person has started it again.
+    let mut plan = fixture.plan().await;
+    assert_eq!(fixture.play(&mut plan).await.prompt, "Build it.");
+}
+
+/// The user has changed the task meanwhile, or another one is next.
+#[tokio::test]
+async fn remedies_for_other_work_are_not_continued() {
+    let mut fixture = Fixture::new();
+    let mut plan = fixture.plan().await;
+    fixture.play_sessions(&mut plan, 4).await;
+    fixture.end_run();
+    let other = locked(&fixture.memory.earlier).as_mut().map(|saved| saved["work"] = json!("other"));
+    assert!(other.is_some());
+    let mut plan = fixture.plan().await;
+    for _ in 0..4 {
+        assert_eq!(fixture.play(&mut plan).await.prompt, "Build it.");
+    }
+    assert_eq!(fixture.remedies(), ["nudge", "nudge"]);
 }

@@ -73,6 +73,11 @@ fn by_id(roadmap: &Roadmap) -> HashMap<&TaskId, &Task> {
     roadmap.tasks.iter().map(|task| (&task.id, task)).collect()
 }
 
+/// Whether what was tried for one of them was tried for the other.
+pub fn is_same_work(old: &Task, new: &Task) -> bool {
+    differences(old, new).iter().all(|name| ["done", "phase", "issue"].contains(name))
+}
+
 fn differences(old: &Task, new: &Task) -> Vec<&'static str> {
     let compared = [
         ("done", old.done == new.done),

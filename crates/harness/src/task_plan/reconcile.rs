@@ -117,6 +117,7 @@ impl TaskPlan {
         begun.record.status = status;
         begun.settled_in = judged;
         begun.settled_because = message.to_owned();
+        begun.was_settled_before = false;
         self.save().await?;
         let begun = &self.state.begun[&task.id];
         if status == TaskStatus::Completed {
@@ -147,6 +148,9 @@ impl TaskPlan {
         let record = &self.setup.record;
         let error = (begun.record.status == TaskStatus::Blocked).then_some(begun.settled_because.as_str());
         record.task_changed(&begun.task, begun.record, &begun.output, error);
+        if begun.was_settled_before {
+            return;
+        }
         record.task_settled(&begun.task, kind, severity, &begun.settled_because, begun.settled_in);
     }
 }

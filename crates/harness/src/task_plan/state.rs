@@ -56,6 +56,9 @@ pub(super) struct BegunTask {
     pub settled_in: u32,
     /// What happened then, as a sentence.
     pub settled_because: String,
+    /// Whether that was in an earlier run, which has raised the alert.
+    #[serde(default)]
+    pub was_settled_before: bool,
     /// Whether we have checked its box.
     pub has_box: bool,
 }
@@ -81,6 +84,7 @@ impl BegunTask {
             failure: None,
             settled_in: 0,
             settled_because: String::new(),
+            was_settled_before: false,
             has_box: false,
         }
     }

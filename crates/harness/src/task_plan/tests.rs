@@ -32,6 +32,8 @@ use crate::roadmap::{Task, TaskId};
 struct World {
     status: Mutex<Option<ProjectStatus>>,
     saved: Mutex<Option<Value>>,
+    /// Of the run before.
+    earlier: Mutex<Option<Value>>,
     last: Mutex<Option<Iteration>>,
     events: Mutex<Vec<RunEvent>>,
     /// Ids that fail when everything is checked again; once.
@@ -159,12 +161,20 @@ impl PlanMemory for World {
         Ok(self.saved.lock().expect("no panic").clone())
     }
 
+    async fn load_earlier(&self) -> Result<Option<Value>, Fault> {
+        Ok(self.earlier.lock().expect("no panic").clone())
+    }
+
     async fn save(&self, state: &Value) -> Result<(), Fault> {
         *self.saved.lock().expect("no panic") = Some(state.clone());
         Ok(())
     }
 
     async fn recovery(&self) -> Result<Option<Value>, Fault> {
+        Ok(None)
+    }
+
+    async fn earlier_recovery(&self) -> Result<Option<Value>, Fault> {
         Ok(None)
     }
 
@@ -582,4 +592,71 @@ async fn a_killed_search_for_tasks_adds_nothing_twice_and_one_without_an_answer_
     let (_, verdict) = answers(&mut fixture, &mut plan, None).await;
     assert!(matches!(verdict, PlanVerdict::Done(RunOutcome::AllPassed)), "{verdict:?}");
     assert!(fixture.world.said().iter().any(|message| message.contains("ended without an answer")));
+}
+
+impl Fixture {
+    /// The run has ended by itself; what follows is another one.
+    fn end_run(&mut self) {
+        let saved = self.world.saved.lock().expect("no panic").take();
+        *self.world.earlier.lock().expect("no panic") = saved;
+        *self.world.last.lock().expect("no panic") = None;
+        self.sessions = 0;
+    }
+}
+
+#[tokio::test]
+async fn the_next_run_continues_with_the_attempts_of_the_last_one() {
+    let roadmap =
+        "## Tasks\n- [ ] **z**: First\n- [ ] **a**: One\n  - max_iterations: 2\n  - max_retries: 2\n";
+    let mut fixture = Fixture::new(roadmap);
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan, PASSED).await;
+    let mut last = None;
+    // Each run ends after one session, as with `-n 1`.
+    for _ in 0..4 {
+        let (_, verdict) = fixture.play(&mut plan, PENDING).await;
+        last = Some(verdict);
+        plan.ended().await.expect("ended");
+        fixture.end_run();
+        plan = fixture.plan().await;
+    }
+    assert!(matches!(last, Some(PlanVerdict::Done(RunOutcome::TasksBlocked { .. }))), "{last:?}");
+    let said = fixture.world.said();
+    for clause in [
+        "a is in attempt 1 of 2, after 1 session(s)",
+        "a failed in 1 of 2 attempts",
+        "a is in attempt 2 of 2, after 1 session(s)",
+        "a is blocked",
+    ] {
+        let line = format!("Continuing where the last run ended: {clause}. --fresh would begin anew.");
+        assert_eq!(said.iter().filter(|said| **said == line).count(), 1, "{line}: {said:?}");
+    }
+    let alerts =
+        || fs::read_to_string(fixture.project.path().join(".harness/main/alerts.log")).expect("text");
+    let next = plan.next(&RunState::default()).await.expect("next");
+    assert!(matches!(next, NextAction::Done(RunOutcome::TasksBlocked { .. })), "{next:?}");
+    assert_eq!(alerts().matches("task_blocked").count(), 1, "the run before has raised it");
+    // The user has resolved what blocked it, so it gets all of its attempts again.
+    fixture.world.set("a", PENDING);
+    fixture.play(&mut plan, PENDING).await;
+    assert!(fixture.next(&mut plan).await.instruction.text.contains("# Your job: the task `a`"));
+    assert!(!fixture.next(&mut plan).await.instruction.text.contains("Attempt 1 of 2 failed"));
+}
+
+#[tokio::test]
+async fn a_task_that_was_edited_between_two_runs_begins_anew() {
+    let roadmap = "## Tasks\n- [ ] **a**: One\n  - max_iterations: 1\n- [ ] **b**: Two\n  - depends: a\n";
+    let mut fixture = Fixture::new(roadmap);
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan, PENDING).await;
+    plan.ended().await.expect("ended");
+    for (text, is_continued) in [(roadmap.to_owned(), true), (roadmap.replace("One", "Another"), false)] {
+        fixture.write(&text);
+        let before = fixture.world.saved.lock().expect("no panic").clone();
+        fixture.end_run();
+        let mut plan = fixture.plan().await;
+        let text = fixture.next(&mut plan).await.instruction.text;
+        assert_eq!(text.contains("Attempt 1 of 3 failed"), is_continued, "{text}");
+        *fixture.world.saved.lock().expect("no panic") = before;
+    }
 }

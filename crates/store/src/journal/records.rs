@@ -65,6 +65,10 @@ pub(super) fn begin_run(
             killed(db, &others)?.filter(|(_, earlier)| earlier == command).map(|(id, _)| id)
         }
         ResumePolicy::Never => None,
+        ResumePolicy::Fresh => {
+            forget(db, command)?;
+            None
+        }
         ResumePolicy::Always => unfinished(db, command)?,
     };
     let resumed = earlier_run.is_some();
@@ -335,6 +339,45 @@ pub(super) fn save_recovery_state(db: &Connection, RunId(run): RunId, state: &st
         params![run, state],
     )
     .map(drop)
+}
+
+/// What a run keeps for the next process.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SavedState {
+    Plan,
+    Recovery,
+}
+
+impl SavedState {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Plan => "plans",
+            Self::Recovery => "recoveries",
+        }
+    }
+}
+
+/// The state of the latest earlier run of the same command that has one, unless one has completed since.
+pub(super) fn earlier_state(db: &Connection, RunId(run): RunId, kind: SavedState) -> Result<Option<String>> {
+    let query = format!(
+        "WITH earlier AS (
+             SELECT id, report FROM runs WHERE id < ?1 AND command = (SELECT command FROM runs WHERE id = ?1)
+         )
+         SELECT state FROM {} JOIN earlier ON earlier.id = run
+         WHERE run > (SELECT COALESCE(MAX(id), 0) FROM earlier WHERE json_extract(report, '$.exit_code') = ?2)
+         ORDER BY run DESC LIMIT 1",
+        kind.table()
+    );
+    db.query_row(&query, params![run, exit::DONE], |row| row.get(0)).optional()
+}
+
+/// Drops what earlier runs of a command have kept.
+fn forget(db: &Connection, command: &str) -> Result<()> {
+    for table in [SavedState::Plan, SavedState::Recovery].map(SavedState::table) {
+        let of_command = "run IN (SELECT id FROM runs WHERE command = ?1)";
+        db.execute(&format!("DELETE FROM {table} WHERE {of_command}"), [command])?;
+    }
+    Ok(())
 }
 
 /// Whose session it is.

@@ -5,10 +5,12 @@ use autonoe_core::plan::RunState;
 /// Whether a new run resumes an earlier run of the same command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ResumePolicy {
-    /// If its process was killed.
+    /// If its process was killed. Otherwise a new run starts, which may continue with what the plan of the earlier one remembered.
     #[default]
     IfKilled,
     Never,
+    /// Never, and what earlier runs remembered is forgotten.
+    Fresh,
     /// Unless it completed; if there is none to resume, a new run starts.
     Always,
 }

@@ -417,6 +417,10 @@ impl PlanMemory for RunFixture {
         Ok(self.saved())
     }
 
+    async fn load_earlier(&self) -> Result<Option<Value>, Fault> {
+        Ok(None)
+    }
+
     async fn save(&self, state: &Value) -> Result<(), Fault> {
         self.write()?;
         self.state.lock().expect("no panic").saved = Some(state.clone());
@@ -424,6 +428,10 @@ impl PlanMemory for RunFixture {
     }
 
     async fn recovery(&self) -> Result<Option<Value>, Fault> {
+        Ok(None)
+    }
+
+    async fn earlier_recovery(&self) -> Result<Option<Value>, Fault> {
         Ok(None)
     }
 

@@ -44,6 +44,10 @@ pub struct HarnessRunArgs {
     #[arg(long)]
     pause_on_critical: bool,
 
+    /// Begin unfinished tasks anew, with all of their attempts, instead of continuing where the last run ended
+    #[arg(long)]
+    fresh: bool,
+
     /// When all tasks are completed, let an agent propose at most N further ones, add them to the file, and run them
     #[arg(long, value_name = "N", value_parser = further_tasks)]
     growth: Option<NonZeroUsize>,
@@ -93,6 +97,7 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
         id,
         on_critical,
         growth: args.growth,
+        is_fresh: args.fresh,
         has_time_limit,
         fleet: args.in_fleet.clone(),
     });

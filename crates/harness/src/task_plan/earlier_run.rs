@@ -1,0 +1,70 @@
+//! What a run takes over from the one before it, if that did not finish the roadmap: otherwise each start would give a task all of its
+//! attempts again.
+
+use std::collections::BTreeMap;
+
+use autonoe_core::event::RunEvent;
+use autonoe_core::fault::Fault;
+use autonoe_core::status::ProjectStatus;
+
+use super::TaskPlan;
+use super::state::{BegunTask, SavedTasks};
+use super::store::Standing;
+use crate::roadmap::{Roadmap, Task, TaskId, is_same_work};
+use crate::schedule::TaskStatus;
+
+impl SavedTasks {
+    /// What the next run continues with: all but the tasks that the user has edited meanwhile or has made pending again.
+    pub(super) fn for_next_run(self, roadmap: &Roadmap, status: &ProjectStatus) -> Self {
+        let begun = self.begun.into_iter().filter_map(|(id, begun)| {
+            let (task, item) = (roadmap.task(id.as_str())?, status.find(id.as_str())?);
+            let is_open = Standing::of(task, item) == Standing::Open;
+            Some((id, begun.for_next_run(task, is_open)?))
+        });
+        let begun: BTreeMap<TaskId, BegunTask> = begun.collect();
+        let current = self.current.filter(|id| begun.contains_key(id));
+        Self { judged: 0, current, begun, ..self }
+    }
+}
+
+impl BegunTask {
+    /// `None` if the task begins anew.
+    fn for_next_run(self, now: &Task, is_open: bool) -> Option<Self> {
+        let was_settled_before = match self.record.status {
+            TaskStatus::Completed | TaskStatus::Blocked => true,
+            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => false,
+        };
+        let continues = match was_settled_before {
+            true => !is_open,
+            false => !now.done && is_same_work(&self.task, now),
+        };
+        continues.then(|| Self { task: now.clone(), was_settled_before, ..self })
+    }
+
+    /// How far it is, as a clause; `None` if nothing is left to do.
+    fn summary(&self) -> Option<String> {
+        let (id, attempts, all) = (&self.task.id, self.record.attempts, self.task.attempts());
+        match self.record.status {
+            TaskStatus::InProgress => {
+                Some(format!("{id} is in attempt {attempts} of {all}, after {} session(s)", self.sessions))
+            }
+            TaskStatus::Failed => Some(format!("{id} failed in {attempts} of {all} attempts")),
+            TaskStatus::Blocked => Some(format!("{id} is blocked")),
+            TaskStatus::Completed | TaskStatus::Pending | TaskStatus::Growth => None,
+        }
+    }
+}
+
+impl TaskPlan {
+    /// Saves what was taken over, so that a process that is killed now continues with the same, and says it.
+    pub(super) async fn keep_taken_over(&self) -> Result<(), Fault> {
+        self.save().await?;
+        let open: Vec<String> = self.state.begun.values().filter_map(BegunTask::summary).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        let message =
+            format!("Continuing where the last run ended: {}. --fresh would begin anew.", open.join("; "));
+        self.publish(RunEvent::Notice { message }).await
+    }
+}
