@@ -69,6 +69,7 @@ use self::resolve::{ResolvedRun, ResolvedWorker, RunBackend};
 pub use self::roadmap_job::{RoadmapJob, name_in_project};
 use self::run_workers::{BuiltBackend, RunWorkers, built_backend, serve_calls};
 use self::status_setup::{StatusSetup, reset_lost};
+use self::task_store::LandableTasks;
 use crate::arguments::CommonArgs;
 use crate::detach::{leave_terminal, start_detached};
 use crate::environment::Environment;
@@ -344,8 +345,7 @@ impl Screen {
                 if let Some(finished) = site.finished.clone() {
                     sinks.emit(&span, landing_event(finished));
                 }
-                let left_out = present::left_out(site.left_out());
-                for message in site.warning.clone().into_iter().chain(left_out) {
+                if let Some(message) = site.warning.clone() {
                     sinks.emit(&span, RunEvent::Warning { message });
                 }
                 if job.roadmap().is_none()
@@ -379,7 +379,13 @@ impl Screen {
         }
         checkouts.remember_ignore_files().await?;
         let first = job.first_phase();
-        let landing_status = job.has_deliverables().then(|| Arc::clone(&status) as Arc<dyn StatusReader>);
+        let landing_status = match &harness {
+            Some(harness) => {
+                let (status, harness) = (Arc::clone(&status), Arc::clone(harness));
+                Some(Arc::new(LandableTasks { status, harness }) as Arc<dyn StatusReader>)
+            }
+            None => job.has_deliverables().then(|| Arc::clone(&status) as Arc<dyn StatusReader>),
+        };
         let recovery_status = job.has_deliverables().then(|| Arc::clone(&status) as Arc<dyn StatusReader>);
         let open = status.load().await?.is_some_and(|status| status.tally().passed < status.tally().total);
         let has_plan_to_build = open && job.has_current_plan();
@@ -410,6 +416,13 @@ impl Screen {
             Ok(plan) => plan,
             Err(outcome) => return end_early(outcome, &journal, &sinks, &span).await,
         };
+        if let Some(site) = &mut site {
+            // Now the plan has said which edits of an earlier process are not the user's.
+            site.know_own_edits().await?;
+            if let Some(message) = present::left_out(site.left_out()) {
+                sinks.emit(&span, RunEvent::Warning { message });
+            }
+        }
         let merged_work = plan.examiner().map(|examiner| {
             let (sinks, span) = (sinks.clone(), span.clone());
             Arc::new(MergedWork {

@@ -189,6 +189,11 @@ impl HarnessRecord {
         self.written().status.task_id.clone()
     }
 
+    /// Whether it is a task that is not completed.
+    pub fn is_open(&self, id: &str) -> bool {
+        self.written().tasks.get(id).is_some_and(|status| *status != TaskStatus::Completed)
+    }
+
     /// A session looks for further tasks.
     pub fn growth_began(&self) {
         let mut written = self.written();

@@ -66,7 +66,9 @@ impl Plan for LandingPlan<'_> {
             events.into_iter().for_each(self.on_event);
         }
         // It may have looked at what had passed.
-        self.site.lower(&settled(self.status.as_ref()).await?);
+        let settled = settled(self.status.as_ref()).await?;
+        self.site.lower(&settled);
+        self.site.land_left_own_edits(&settled).await?.into_iter().for_each(self.on_event);
         if let NextAction::Done(
             RunOutcome::AllPassed | RunOutcome::AllBlocked | RunOutcome::TasksBlocked { .. },
         ) = action

@@ -77,6 +77,13 @@ impl PartialEq for OwnEditedFile {
 
 impl Eq for OwnEditedFile {}
 
+/// The file as the run has left it.
+pub(crate) struct Edited {
+    pub now: String,
+    /// For the commit.
+    pub message: String,
+}
+
 /// Who has changed the file in commits that have not landed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnFileChange {
@@ -95,19 +102,10 @@ impl Hub {
         landed: &str,
         file: &OwnEditedFile,
     ) -> Result<Option<String>, Fault> {
-        let name = file.0.name();
-        let path = workspace.part().join(name);
-        let (Some(path), Ok(now)) =
-            (path.to_str(), read_bytes_beneath(self.root(), name, MAX_FILE).and_then(to_text))
-        else {
+        let Some((path, Edited { now, message })) = self.own_edits(workspace, landed, file).await? else {
             return Ok(None);
         };
-        let Some(committed) = self.file_in(landed, path).await?.filter(|committed| *committed != now) else {
-            return Ok(None);
-        };
-        let Some(message) = file.0.describe(&committed, &now) else {
-            return Ok(None);
-        };
+        let path = path.as_str();
         let made = self.commit_file(workspace, landed, path, &now, &message).await;
         let commit = match made {
             Ok(Some(commit)) => commit,
@@ -122,6 +120,27 @@ impl Hub {
             self.record_own_commit(&commit, landed).map_err(|error| self.unwritable(&error))?;
         }
         Ok(is_ours.then_some(commit))
+    }
+
+    /// The file below the repository and the run's edits since the commit `landed`; `None` if there are none, or the user has edited it too.
+    pub(crate) async fn own_edits(
+        &self,
+        workspace: &Workspace,
+        landed: &str,
+        file: &OwnEditedFile,
+    ) -> Result<Option<(String, Edited)>, Fault> {
+        let name = file.0.name();
+        let path = workspace.part().join(name);
+        let (Some(path), Ok(now)) =
+            (path.to_str(), read_bytes_beneath(self.root(), name, MAX_FILE).and_then(to_text))
+        else {
+            return Ok(None);
+        };
+        let Some(committed) = self.file_in(landed, path).await?.filter(|committed| *committed != now) else {
+            return Ok(None);
+        };
+        let message = file.0.describe(&committed, &now);
+        Ok(message.map(|message| (path.to_owned(), Edited { now, message })))
     }
 
     /// What commits on top of `landed` change in the file.

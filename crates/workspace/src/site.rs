@@ -356,9 +356,13 @@ impl WorkspaceSite {
         let save = (is_time && settled.verified.is_empty())
             .then(|| format!("Save uncommitted work of session {number}"));
         let mut home = self.bring_home(save.as_deref()).await?;
-        if let Some(commit) = home.commit.filter(|_| is_time) {
-            home.events.extend(self.land(&commit, settled, LandingConsent::default()).await?);
-            home.events.extend(self.land_own_edits(settled).await?);
+        if let Some(commit) = home.commit.take() {
+            if is_time {
+                home.events.extend(self.land(&commit, settled, LandingConsent::default()).await?);
+            }
+            if is_time || self.has_landed(&commit) {
+                home.events.extend(self.land_own_edits(settled).await?);
+            }
         }
         if home.is_unusable {
             // Whatever the agent did to its workspace, the next session gets one that works.
@@ -459,6 +463,27 @@ impl WorkspaceSite {
             LandWhen::Verified => !settled.verified.is_subset(&self.landed.verified),
             LandWhen::End | LandWhen::Never => false,
         }
+    }
+
+    /// Lands what an earlier process of the run has edited and not landed, before the first session.
+    pub(crate) async fn land_left_own_edits(
+        &mut self,
+        settled: &Settled,
+    ) -> Result<Option<SiteEvent>, Fault> {
+        match self.last_session {
+            0 => self.land_own_edits(settled).await,
+            _ => Ok(None),
+        }
+    }
+
+    /// The user's uncommitted files that the run itself has edited, in an earlier process, are not the user's changes.
+    pub async fn know_own_edits(&mut self) -> Result<(), Fault> {
+        if let (Some(file), Some(commit)) = (&self.options.own_edits, &self.from.commit)
+            && let Some((name, _)) = self.hub.own_edits(&self.workspace, commit, file).await?
+        {
+            self.from.uncommitted.retain(|uncommitted| *uncommitted != name);
+        }
+        Ok(())
     }
 
     /// Lands what the run itself has edited, once all else has landed. That is said only if it does not land: the edits are in the user's

@@ -12,6 +12,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal, StatusChange};
+use autonoe_harness::harness_record::HarnessRecord;
 use autonoe_harness::roadmap::{Task, TaskId};
 use autonoe_harness::task_plan::TaskStore;
 use autonoe_store::{CheckRegistry, Project, StatusStore};
@@ -31,6 +32,30 @@ pub struct RoadmapTasks {
     pub roadmap: PathBuf,
     /// Called for every change of a status.
     pub on_event: Box<dyn Fn(&RunEvent) + Send + Sync>,
+}
+
+/// The deliverables as far as they may land: a task that has passed is not done before its reviewer agrees.
+pub struct LandableTasks {
+    pub status: Arc<StatusStore>,
+    pub harness: Arc<HarnessRecord>,
+}
+
+#[async_trait]
+impl StatusReader for LandableTasks {
+    async fn load(&self) -> Result<Option<ProjectStatus>, Fault> {
+        let mut status = self.status.load().await?;
+        let items = status.iter_mut().flat_map(|status| &mut status.deliverables);
+        for item in items.filter(|item| item.status == DeliverableStatus::Passed) {
+            if self.harness.is_open(&item.id) {
+                item.status = DeliverableStatus::Pending;
+            }
+        }
+        Ok(status)
+    }
+
+    async fn ensure_writable(&self) -> Result<(), Fault> {
+        self.status.ensure_writable().await
+    }
 }
 
 impl RoadmapTasks {

@@ -478,3 +478,26 @@ fn the_next_run_continues_the_attempts_of_one_that_ended_at_a_limit() {
     let edited = run(&["-n", "1"]);
     assert!(!edited.stderr.contains("Continuing where"), "{}", edited.stderr);
 }
+
+/// Nobody has looked at it before, so it is on no branch of the user's.
+#[test]
+fn a_reviewed_task_lands_after_its_review_and_its_box_with_it() {
+    let project =
+        project("## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n").in_workspace();
+    let review = r#"
+        [[conversation]]
+        when = ["an independent review", "1. the text is good"]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__review", input = { deliverableId = "good", holds = true, reason = "I read it." } }]
+          [[conversation.turn]]
+          text = "Reviewed."
+    "#;
+    let model = model(&[builds("good", &[]), review.to_owned()].concat());
+    let first = project.run(&model, &["harness", "run", "-n", "1"]);
+    assert_eq!(tasks(&first), ["good"]);
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "work", "{}", first.stderr);
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(project.git(&["log", "-2", "--format=%s"]), "Mark the task good as completed\ngood");
+    assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+}

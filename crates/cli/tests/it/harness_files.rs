@@ -277,7 +277,9 @@ fn boxes_of_further_tasks_are_committed_too() {
     run.assert_ended("all_passed", 0);
     assert!(project.read("ROADMAP.md").contains("- [x] **growth-1**"));
     assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
-    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "Mark the task growth-1 as completed");
+    // Each edit is committed at once, not with the next landing.
+    let subjects = "Mark the task growth-1 as completed\ngrowth-1\nUpdate ROADMAP.md\nMark the task one as completed\none\nwork";
+    assert_eq!(project.git(&["log", "--format=%s"]), subjects);
     assert_script_followed(&model);
 }
 
