@@ -139,7 +139,10 @@ impl KeptState {
         // What was written to the log of the database only is lost with it, so another reader is asked.
         let found = StateManager::find(&self.harness).ok().flatten().and_then(|state| state.counts().ok());
         let is_whole = found.is_some_and(|found| found.tasks as usize >= self.tasks.len()) && self.is_sound();
-        self.rebuilt_unless(is_whole.then_some(Ok(())))
+        self.rebuilt_unless(is_whole.then_some(Ok(())))?;
+        // Closed, so that SQLite leaves one file.
+        self.state = None;
+        Ok(())
     }
 
     fn know(&mut self, task: &Task, record: TaskRecord, output: Option<&str>, error: Option<&str>) {
