@@ -486,6 +486,7 @@ impl Screen {
             let message = format!("A request to {left} was left for an earlier run; it is ignored.");
             sinks.emit(&span, RunEvent::Warning { message });
         }
+        let record = harness.clone();
         let _control = self.watch_control(&project, &steering, harness);
         if has_plan_to_build {
             announcer.ask_first(&span);
@@ -502,6 +503,11 @@ impl Screen {
             None => plan.plan(),
         };
         let on_recovery = |event: &RunEvent| sinks.emit(&span, event);
+        let on_missed = |event: &RunEvent| {
+            if let Some(record) = &record {
+                record.on(&span, &event.into());
+            }
+        };
         let recovery = RecoverySetup {
             root: run.work_root.clone(),
             memory: Arc::clone(&journal) as _,
@@ -512,6 +518,7 @@ impl Screen {
             best_of: run.best_of,
             branches,
             on_event: &on_recovery,
+            on_missed: &on_missed,
         };
         let mut recovering_plan;
         let plan_of_run: &mut dyn Plan = match worker_sites.is_empty() {

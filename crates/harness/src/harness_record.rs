@@ -64,8 +64,6 @@ struct Written {
     scores: VecDeque<f64>,
     /// The run in the journal; 0 before it starts.
     run: i64,
-    /// Sessions without progress in a row.
-    idle: u32,
     /// Limits of the run.
     max_sessions: Option<u32>,
     max_cost: Option<Usd>,
@@ -101,7 +99,6 @@ impl HarnessRecord {
             tasks: HashMap::new(),
             scores: VecDeque::new(),
             run: 0,
-            idle: 0,
             max_sessions: None,
             max_cost: None,
             spent: Usd::default(),
@@ -234,13 +231,14 @@ impl HarnessRecord {
         self.write_status(&mut self.written());
     }
 
-    fn alert(&self, alert: Alert) {
+    /// Returns whether it is new.
+    fn alert(&self, alert: Alert) -> bool {
         let new = {
             let written = self.written();
             let run = written.run;
             written.alerts.new_alert(alert.with("run", run))
         };
-        let Some(alert) = new else { return };
+        let Some(alert) = new else { return false };
         // First, since a process may be killed in between: who gets it twice knows it by its id.
         self.announce(&alert);
         let mut written = self.written();
@@ -263,6 +261,7 @@ impl HarnessRecord {
             }
             Err(error) => written.note(Err::<(), _>(error)),
         }
+        true
     }
 
     fn announce(&self, alert: &Alert) {
@@ -336,42 +335,49 @@ impl HarnessRecord {
         self.write_status(&mut written);
     }
 
+    /// Of a session that has a score already, nothing is new: a process that was killed may have shown it.
     fn scored(&self, number: u32, score: f64, verdict: ProgressVerdict) {
         let idle = {
             let mut written = self.written();
+            if number <= written.status.scored_iteration {
+                return;
+            }
             written.scores.push_back(score);
             if written.scores.len() > AVERAGED {
                 written.scores.pop_front();
             }
             written.status.avg_progress = written.scores.iter().sum::<f64>() / written.scores.len() as f64;
-            (written.idle, written.status.stuck_state) = match verdict {
+            let (before, state) = (written.status.idle_sessions, written.status.stuck_state);
+            let (idle, state) = match verdict {
                 ProgressVerdict::Progressed => (0, StuckState::Progressing),
-                ProgressVerdict::Idle if written.idle + 1 == WARNING_AFTER => {
-                    (WARNING_AFTER, StuckState::Warning)
-                }
-                ProgressVerdict::Idle => (written.idle + 1, written.status.stuck_state),
-                ProgressVerdict::Waited => (written.idle, written.status.stuck_state),
+                ProgressVerdict::Idle if before + 1 == WARNING_AFTER => (WARNING_AFTER, StuckState::Warning),
+                ProgressVerdict::Idle => (before + 1, state),
+                ProgressVerdict::Waited => (before, state),
             };
-            self.write_status(&mut written);
-            written.idle
+            (written.status.idle_sessions, written.status.stuck_state) = (idle, state);
+            written.status.scored_iteration = number;
+            idle
         };
         self.log(LogLevel::of_progress(score), &format!("Session {number} scored {score:.2}"));
         if verdict == ProgressVerdict::Idle && idle == WARNING_AFTER {
             let message = format!("{}.", no_progress(WARNING_AFTER));
             self.alert(Alert::new(AlertType::NoProgress, message, number, Timestamp::now()));
         }
+        // Last: a process that is killed before raises the same alert again, and it is known by its id.
+        self.show_status();
     }
 
     fn remedy(&self, number: u32, name: &str, idle_sessions: u32) {
         let task = {
             let mut written = self.written();
             written.status.stuck_state = StuckState::Recovering;
-            written.status.recovery_attempts += 1;
             written.status.task_id.clone()
         };
         let message = format!("{}; trying: {name}.", no_progress(idle_sessions));
         let alert = Alert::new(AlertType::StuckRecovery, message, number, Timestamp::now());
-        self.alert(alert.with("task", task.unwrap_or_default()));
+        if self.alert(alert.with("task", task.unwrap_or_default())) {
+            self.written().status.recovery_attempts += 1;
+        }
     }
 
     fn ended(&self, report: &RunReport) {
@@ -468,6 +474,8 @@ impl Sink for HarnessRecord {
                 let status = &mut written.status;
                 status.cost_usd = Some(status.cost_usd.unwrap_or_default().max(cost_before_usd.0));
                 status.current_iteration = status.current_iteration.max(*sessions_before);
+                // Of another run, if that has fewer.
+                status.scored_iteration = status.scored_iteration.min(*sessions_before);
             }
             RunEvent::Notice { message } => self.log(LogLevel::Info, message),
             RunEvent::Warning { message } => self.log(LogLevel::Warning, message),

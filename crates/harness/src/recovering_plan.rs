@@ -56,6 +56,8 @@ pub struct RecoverySetup<'a> {
     pub branches: Option<Arc<dyn BranchSite>>,
     /// Called for every event, after it is on record.
     pub on_event: &'a (dyn Fn(&RunEvent) + Send + Sync),
+    /// Called for events of a process that was killed, which it may not have shown. Who keeps count must know them again.
+    pub on_missed: &'a (dyn Fn(&RunEvent) + Send + Sync),
 }
 
 impl RecoverySetup<'_> {
@@ -221,12 +223,18 @@ impl<'a> RecoveringPlan<'a> {
 impl Plan for RecoveringPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
         let is_resumed = matches!(self.start, Start::Resumed);
+        // Killed before its first session was judged.
+        let is_unjudged = matches!(self.start, Start::New) && so_far.sessions > 0;
+        if is_unjudged && self.judge_earlier(so_far, so_far.spent.cost).await? {
+            self.earlier = None;
+        }
+        if is_resumed {
+            self.state.last.iter().for_each(self.setup.on_missed);
+            self.catch_up(so_far).await?;
+        }
         // Only where a process was killed before the plan could give the work up.
         if is_resumed && self.state.has_given_up {
             self.abandon().await?;
-        }
-        if is_resumed {
-            self.catch_up(so_far).await?;
         }
         let action = self.take_over_earlier(so_far).await?;
         self.before = (so_far.iterations, so_far.spent.cost);
@@ -271,9 +279,6 @@ impl Plan for RecoveringPlan<'_> {
                 return Ok(NextAction::Session(session));
             }
             self.prepare_workspace().await?;
-        } else if is_resumed && self.recovery.state().current().is_some_and(|remedy| remedy.used == 0) {
-            // It is on record, but perhaps nobody has seen it.
-            self.remedy_event().iter().for_each(self.setup.on_event);
         }
         self.hold_claims();
         Ok(NextAction::Session(self.apply_remedy(session)))

@@ -501,3 +501,28 @@ fn a_reviewed_task_lands_after_its_review_and_its_box_with_it() {
     assert_eq!(project.git(&["log", "-2", "--format=%s"]), "Mark the task good as completed\ngood");
     assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
 }
+
+#[test]
+fn a_killed_harness_scores_each_session_once_and_raises_each_alert_once() {
+    let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 9\n  - check: `test -f never`\n";
+    let project = project(roadmap);
+    let model = model(&super::support::always("[[conversation.turn]]\ntext = 'I looked around.'\n"));
+    let args = ["harness", "run", "-n", "4"];
+    for crash in ["session-ended:1", "session-ended:1", "plan-moved:3"] {
+        let killed = project.command(&model, &args).env("AUTONOE_CRASH_AT", crash).output();
+        assert_eq!(killed.expect("started").status.signal(), Some(9), "{crash}");
+    }
+    project.run(&model, &args).assert_ended("max_iterations", 4);
+    let journal = Connection::open(project.journal()).expect("journal");
+    let events = |kind: &str| -> Vec<i64> {
+        let query = "SELECT json_extract(body, '$.number') FROM events WHERE json_extract(body, '$.type') = ?1 ORDER BY id";
+        let mut query = journal.prepare(query).expect("a query");
+        query.query_map([kind], |row| row.get(0)).expect("rows").map(|row| row.expect("a row")).collect()
+    };
+    let sessions = "SELECT COUNT(*) FROM sessions WHERE json_extract(outcome, '$.outcome') = 'completed'";
+    let sessions: i64 = journal.query_row(sessions, [], |row| row.get(0)).expect("a count");
+    assert_eq!(events("progress").len() as i64, sessions, "{:?}", events("progress"));
+    assert_eq!((alerts(&project, "no_progress"), events("remedy").len()), (1, 1));
+    assert_eq!(alerts(&project, "stuck_recovery"), 1);
+    assert!(!project.path(".harness/roadmap/state.db-wal").exists(), "the view is one file");
+}

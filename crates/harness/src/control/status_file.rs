@@ -50,6 +50,12 @@ pub struct StatusFile {
     pub avg_progress: f64,
     pub recent_markers: Vec<String>,
     pub stuck_state: StuckState,
+    /// Sessions without progress in a row.
+    #[serde(default)]
+    pub idle_sessions: u32,
+    /// Number of the last session that has a score.
+    #[serde(default)]
+    pub scored_iteration: u32,
     pub recovery_attempts: u32,
     pub alerts_issued: u32,
     #[serde(default)]

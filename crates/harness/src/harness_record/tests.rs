@@ -3,7 +3,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use autonoe_core::event::{AgentEvent, Event, RunEvent, Usage};
+use autonoe_core::event::{AgentEvent, Event, ProgressVerdict, RunEvent, Usage};
 use autonoe_core::instruction::Phase;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, RunReport};
@@ -17,13 +17,18 @@ use crate::control::HarnessDirectory;
 
 /// A process of the run 7, whose earlier processes have spent `cost`.
 fn process(project: &Path, cost: f64, on_critical: OnCritical) -> HarnessRecord {
+    process_after(project, 0, cost, on_critical)
+}
+
+/// The same, after so many sessions.
+fn process_after(project: &Path, sessions: u32, cost: f64, on_critical: OnCritical) -> HarnessRecord {
     let harness = Arc::new(HarnessDirectory::create(project, "main").expect("a harness"));
     let (record, _) = HarnessRecord::open(harness, on_critical, Timestamp::now()).expect("opened");
     on(
         &record,
         &RunEvent::RunStarted {
             command: "harness run ROADMAP.md".to_owned(),
-            sessions_before: 0,
+            sessions_before: sessions,
             cost_before_usd: Usd(cost),
             max_cost_usd: Some(Usd(10.0)),
             max_sessions: Some(10),
@@ -99,4 +104,37 @@ fn a_pause_by_an_alert_ends_with_its_run_and_that_of_a_person_does_not() {
     fs::write(&pause, "").expect("written");
     on(&process(project.path(), 0.0, OnCritical::Pause), &ended);
     assert!(pause.exists());
+}
+
+#[test]
+fn sessions_without_progress_are_counted_across_processes_and_said_once() {
+    let project = tempfile::tempdir().expect("directory");
+    let raised = |record: &HarnessRecord| {
+        let alerts = record.harness().read_alerts().expect("alerts").into_iter();
+        alerts.filter(|alert| alert.kind == AlertType::NoProgress).count()
+    };
+    let idle = |number: u32| RunEvent::Progress { number, score: 0.0, verdict: ProgressVerdict::Idle };
+    let remedy = RunEvent::Remedy {
+        number: 3,
+        name: "nudge".to_owned(),
+        idle_sessions: 3,
+        prompt: String::new(),
+        escalated_to: None,
+    };
+    // Each process is killed after its session, and shows again what the one before may not have shown.
+    for session in 1..=6 {
+        let record = process_after(project.path(), session - 1, 0.0, OnCritical::Continue);
+        on(&record, &idle(session - 1));
+        on(&record, &idle(session));
+        if session >= 3 {
+            on(&record, &remedy);
+        }
+        assert_eq!(raised(&record), usize::from(session >= 2), "{session}");
+        record.show_status();
+        let status = record.harness().read_status().expect("read").expect("a status");
+        assert_eq!((status.idle_sessions, status.scored_iteration), (session, session));
+        assert_eq!(status.recovery_attempts, u32::from(session >= 3), "{session}");
+    }
+    let log = fs::read_to_string(project.path().join(".harness/main/harness.log")).expect("text");
+    assert_eq!(log.matches(" scored ").count(), 6, "{log}");
 }

@@ -136,10 +136,10 @@ impl RecoveringPlan<'_> {
         self.start = Start::Done;
         let cost = Usd((so_far.spent.cost.0 - self.state.spent.0).max(0.0));
         let is_unjudged = so_far.iterations > self.state.iterations;
-        if self.recovery.state().current().is_none() || self.take_earlier_words(so_far, cost).await? {
+        if self.take_earlier_words(so_far, cost).await? || self.take_earlier_comparison(so_far).await? {
             return Ok(());
         }
-        if self.take_earlier_comparison(so_far).await? {
+        if self.judge_earlier(so_far, cost).await? || self.recovery.state().current().is_none() {
             return Ok(());
         }
         let status = self.setup.load_status().await?;
@@ -169,6 +169,35 @@ impl RecoveringPlan<'_> {
         }
         (self.state.iterations, self.state.spent) = (so_far.iterations, so_far.spent.cost);
         self.save_and_publish(&events).await
+    }
+
+    /// Judges a session that ended just before its process was killed. Returns whether there was one, as far as its output is known.
+    pub(super) async fn judge_earlier(&mut self, so_far: &RunState, cost: Usd) -> Result<bool, Fault> {
+        let last = self.setup.memory.last_session().await?.filter(|last| last.number > self.state.judged);
+        let ended_by_itself = |last: &Iteration| {
+            matches!(last.outcome, SessionEnd::Completed | SessionEnd::MaxTurns | SessionEnd::Stuck { .. })
+        };
+        let Some(mut last) = last.filter(ended_by_itself) else {
+            return Ok(false);
+        };
+        let status = self.setup.load_status().await?;
+        let is_item = |id: &String| status.as_ref().is_some_and(|status| status.find(id).is_some());
+        last.instruction.deliverable = last.instruction.step.clone().filter(is_item);
+        last.spent.cost = cost;
+        let settled = status.as_ref().map(settled_names).unwrap_or_default();
+        if self.state.judged == 0 {
+            // What was settled before is not known any more, but the session can only have settled its own work.
+            let own = last.instruction.deliverable.as_ref().map(|id| format!("{id} "));
+            let is_other = |name: &&String| own.as_ref().is_none_or(|own| !name.starts_with(own));
+            self.state.progress.start(None, settled.iter().filter(is_other).cloned().collect());
+        }
+        let verdict = match self.state.progress.has_more_verified(&settled) {
+            true => PlanVerdict::Progressed,
+            false => PlanVerdict::Idle,
+        };
+        self.note(&last);
+        (self.state.iterations, self.state.spent) = (so_far.iterations, so_far.spent.cost);
+        self.judge_progress(&last, verdict).await.map(|_| true)
     }
 
     /// Remembers what a session means for the ones that follow.

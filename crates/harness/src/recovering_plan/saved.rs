@@ -41,6 +41,9 @@ pub(super) struct SavedRecovery {
     /// The work of the last session, see [`work`](super::earlier_run::work); `None` before the first one.
     #[serde(default)]
     pub work: Option<String>,
+    /// The newest score and remedy, which a killed process may not have shown.
+    #[serde(default)]
+    pub last: Vec<RunEvent>,
     /// Nothing is left to try.
     pub has_given_up: bool,
 }
@@ -49,6 +52,11 @@ impl RecoveringPlan<'_> {
     /// Saves the state together with what has led to it, and then shows it.
     pub(super) async fn save_and_publish(&mut self, events: &[RunEvent]) -> Result<(), Fault> {
         self.state.recovery = self.recovery.state().clone();
+        let counted =
+            |event: &&RunEvent| matches!(event, RunEvent::Progress { .. } | RunEvent::Remedy { .. });
+        if events.iter().any(|event| counted(&event)) {
+            self.state.last = events.iter().filter(counted).cloned().collect();
+        }
         let saved = serde_json::to_value(&self.state).map_err(|error| {
             let message = format!("The state of the recovery cannot be saved: {error}.");
             Fault::permanent(FaultLayer::Store, "recovery_state", message)

@@ -239,6 +239,7 @@ impl Fixture {
             best_of: self.best_of.clone(),
             branches: self.branches.clone().map(|branches| branches as _),
             on_event: &|_| {},
+            on_missed: &|_| {},
         };
         // Has no size, so nothing is leaked.
         RecoveringPlan::resume(Box::leak(Box::new(IdlePlan)), setup).await.expect("resumed")
@@ -663,4 +664,24 @@ async fn remedies_for_other_work_are_not_continued() {
         assert_eq!(fixture.play(&mut plan).await.prompt, "Build it.");
     }
     assert_eq!(fixture.remedies(), ["nudge", "nudge"]);
+}
+
+#[tokio::test]
+async fn a_session_that_ended_before_its_process_was_killed_is_scored_once() {
+    let mut fixture = Fixture::new();
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan).await;
+    for session in 2..=4 {
+        // Killed before it was judged, and once more after that.
+        let begun = fixture.next(&mut plan).await;
+        let mut finished = fixture.finished(&begun, SessionEnd::Completed);
+        finished.instruction.step = finished.instruction.deliverable.take();
+        *locked(&fixture.memory.attempt) = Some(finished);
+        for _ in 0..2 {
+            plan = fixture.plan().await;
+            fixture.next(&mut plan).await;
+            assert_eq!(fixture.scores(), session);
+        }
+    }
+    assert_eq!(fixture.remedies(), ["nudge"], "the same as without being killed");
 }
