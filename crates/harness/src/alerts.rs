@@ -270,6 +270,13 @@ pub fn is_near(used: f64, limit: f64) -> bool {
     limit > 0.0 && (f64::from(NEAR_PERCENT) / 100.0..1.0).contains(&(used / limit))
 }
 
+/// The session with which a limit is near: the last but one, if the limit is that small. `None` if there is no session before the last.
+pub fn first_near(limit: u32) -> Option<u32> {
+    let near = (u64::from(limit) * u64::from(NEAR_PERCENT)).div_ceil(100);
+    let last_but_one = limit.checked_sub(1).filter(|number| *number > 0)?;
+    Some(u32::try_from(near).unwrap_or(last_but_one).min(last_but_one))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -277,7 +284,9 @@ mod tests {
 
     use jiff::Timestamp;
 
-    use super::{Alert, AlertManager, AlertType, OnCritical, RECENT, Severity, is_milestone, is_near};
+    use super::{
+        Alert, AlertManager, AlertType, OnCritical, RECENT, Severity, first_near, is_milestone, is_near,
+    };
     use crate::control::HarnessDirectory;
 
     fn alert(kind: AlertType, message: &str, iteration: u32) -> Alert {
@@ -360,5 +369,8 @@ mod tests {
         assert_eq!((0..=20).filter(|number| is_milestone(*number)).collect::<Vec<_>>(), [10, 20]);
         let near = [(79.0, false), (80.0, true), (99.0, true), (100.0, false)];
         assert!(near.iter().all(|(used, expected)| is_near(*used, 100.0) == *expected) && !is_near(1.0, 0.0));
+        let limits = [0, 1, 2, 3, 4, 5, 10, 11, 100, u32::MAX];
+        let near = limits.map(|limit| first_near(limit).unwrap_or_default());
+        assert_eq!(near, [0, 0, 1, 2, 3, 4, 8, 9, 80, 3_435_973_836]);
     }
 }

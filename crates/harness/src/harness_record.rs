@@ -17,7 +17,7 @@ use autonoe_core::span::SpanContext;
 use jiff::Timestamp;
 
 use crate::alerts::{
-    Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, is_milestone, is_near,
+    Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, first_near, is_milestone, is_near,
 };
 use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
 use crate::kept_state::KeptState;
@@ -302,11 +302,7 @@ impl HarnessRecord {
             let message = format!("{number} sessions have begun.");
             self.alert(Alert::new(AlertType::IterationMilestone, message, number, Timestamp::now()));
         }
-        let is_near_limit = |number: u32, limit: u32| is_near(f64::from(number), f64::from(limit));
-        if let Some(limit) = limit
-            && is_near_limit(number, limit)
-            && !is_near_limit(number.saturating_sub(1), limit)
-        {
+        if let Some(limit) = limit.filter(|limit| first_near(*limit) == Some(number)) {
             self.approaching_limit(format!("{number} of {limit} sessions are used."));
         }
     }

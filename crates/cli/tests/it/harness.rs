@@ -523,6 +523,6 @@ fn a_killed_harness_scores_each_session_once_and_raises_each_alert_once() {
     let sessions: i64 = journal.query_row(sessions, [], |row| row.get(0)).expect("a count");
     assert_eq!(events("progress").len() as i64, sessions, "{:?}", events("progress"));
     assert_eq!((alerts(&project, "no_progress"), events("remedy").len()), (1, 1));
-    assert_eq!(alerts(&project, "stuck_recovery"), 1);
+    assert_eq!((alerts(&project, "stuck_recovery"), alerts(&project, "approaching_limit")), (1, 1));
     assert!(!project.path(".harness/roadmap/state.db-wal").exists(), "the view is one file");
 }
