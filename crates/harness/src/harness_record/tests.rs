@@ -138,3 +138,17 @@ fn sessions_without_progress_are_counted_across_processes_and_said_once() {
     let log = fs::read_to_string(project.path().join(".harness/main/harness.log")).expect("text");
     assert_eq!(log.matches(" scored ").count(), 6, "{log}");
 }
+
+#[test]
+fn a_log_of_alerts_that_became_a_link_is_not_followed_and_that_is_said() {
+    let project = tempfile::tempdir().expect("directory");
+    let record = process(project.path(), 0.0, OnCritical::Continue);
+    let (log, other) = (project.path().join(".harness/main/alerts.log"), project.path().join("other"));
+    fs::write(&other, "mine\n").expect("written");
+    std::os::unix::fs::symlink(&other, &log).expect("link");
+    start_session(&record, 10);
+    assert_eq!(fs::read_to_string(&other).expect("text"), "mine\n");
+    let problem = record.take_problem().expect("a problem");
+    assert!(problem.contains("alerts.log cannot be used"), "{problem}");
+    assert_eq!(record.take_problem(), None, "it is said once");
+}
