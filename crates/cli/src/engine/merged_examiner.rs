@@ -135,7 +135,7 @@ impl MergedWork {
         let id = claim.deliverable.id.as_str();
         let files = match self.merged_files(id, claim.merge(turn).await?) {
             Ok(files) => files,
-            Err(refused) => return Ok(refused),
+            Err(why) => return Ok(self.refused(&why)),
         };
         let checked = self.check_alone(turn, claim).await;
         match checked {
@@ -171,8 +171,8 @@ impl MergedWork {
         }
     }
 
-    /// What checks look at after a merge, or the answer to a claim that could not be merged.
-    fn merged_files(&self, id: &str, attempt: MergeAttempt) -> Result<MergedFiles, Examination> {
+    /// What checks look at after a merge, or why a claim could not be merged.
+    fn merged_files(&self, id: &str, attempt: MergeAttempt) -> Result<MergedFiles, String> {
         match attempt {
             MergeAttempt::Merged(files) => Ok(files),
             MergeAttempt::Conflict(files) => {
@@ -180,9 +180,9 @@ impl MergedWork {
                 self.notice(format!(
                     "{id} conflicts with what others have finished: {named}. Its session merges both."
                 ));
-                Err(self.refused(&conflict_message(&named)))
+                Err(conflict_message(&named))
             }
-            MergeAttempt::Unusable(why) => Err(self.refused(&why)),
+            MergeAttempt::Unusable(why) => Err(why),
         }
     }
 
@@ -194,9 +194,9 @@ impl MergedWork {
         let id = claim.deliverable.id.as_str();
         let examination = self.examiner.examine(&claim.deliverable).await?;
         if examination.is_unchecked()
-            && let Err(refused) = self.merged_files(id, claim.merge_uncommitted(turn).await?)
+            && let Err(why) = self.merged_files(id, claim.merge_uncommitted(turn).await?)
         {
-            return Ok((refused, Vec::new()));
+            return Ok((self.refused(&why), Vec::new()));
         }
         if has_failed(&examination) || turn.is_unchanged() {
             return Ok((examination, Vec::new()));
