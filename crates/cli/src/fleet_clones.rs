@@ -8,10 +8,10 @@ use std::process::Command;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath, remove_tree};
-use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, SubHarness};
+use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, PrepareError, SubHarness};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_store::Project;
-use autonoe_workspace::{BroughtHome, CommitOnBranch, Hub};
+use autonoe_workspace::{BroughtHome, CommitOnBranch, DISK_SPACE, Hub};
 use tokio::runtime::Runtime;
 
 use crate::environment::Environment;
@@ -38,6 +38,25 @@ impl FleetClones<'_> {
         arguments(harness, working_dir, self.project.root(), self.options)
     }
 
+    /// How many other clones there are whose agents have no workspace yet.
+    fn unfilled(&self, fleet: &FleetRow, own: &SubHarness) -> u64 {
+        let others = fleet.plan.harnesses.iter().filter(|harness| harness.id != own.id);
+        let roots = others.map(|harness| {
+            let clone = self.hub.clone_directory(&clone_name(fleet, &harness.id)).join("tree");
+            clone.join(&harness.working_dir)
+        });
+        let clones = roots.filter_map(|root| Project::open(&root, &self.environment.state_home).ok());
+        clones.filter(|clone| !workspaces_of(clone).join("1").exists()).count() as u64
+    }
+
+    /// Removes the workspaces of the agents of a harness that is over, with what they have built. Returns whether there were any.
+    fn remove_workspaces(&self, working_dir: &Path) -> bool {
+        let Ok(clone) = Project::open(working_dir, &self.environment.state_home) else { return false };
+        let trees = fs::read_dir(workspaces_of(&clone)).into_iter().flatten().flatten();
+        let removed = trees.map(|workspace| remove_tree(&workspace.path().join("tree")).is_ok());
+        removed.fold(false, |any, removed| any || removed)
+    }
+
     /// Removes the clones of earlier fleets, whose commits have come home, and the workspaces of their agents. Their journals stay, with what
     /// they cost.
     pub fn remove_earlier(&self, number: u32) -> Result<(), Fault> {
@@ -62,7 +81,9 @@ impl FleetClones<'_> {
         builds_on: &[HomeBranch],
     ) -> Result<PathBuf, Fault> {
         let (name, branch) = (clone_name(fleet, &harness.id), branch_of(fleet, &harness.id));
-        let root = self.runtime.block_on(self.hub.fleet_clone(&name, &branch, &commits(builds_on)))?;
+        let unfilled = self.unfilled(fleet, harness);
+        let root =
+            self.runtime.block_on(self.hub.fleet_clone(&name, &branch, &commits(builds_on), unfilled))?;
         let working_dir = root.join(&harness.working_dir);
         if !working_dir.is_dir() {
             let message =
@@ -115,8 +136,20 @@ impl FleetHost for FleetClones<'_> {
         fleet: &FleetRow,
         harness: &SubHarness,
         builds_on: &[HomeBranch],
-    ) -> Result<PathBuf, String> {
-        self.make(fleet, harness, builds_on).map_err(|fault| fault.message)
+        over: &[PathBuf],
+    ) -> Result<PathBuf, PrepareError> {
+        let mut over = over.iter();
+        loop {
+            let fault = match self.make(fleet, harness, builds_on) {
+                Ok(working_dir) => return Ok(working_dir),
+                Err(fault) if fault.code == DISK_SPACE => fault,
+                Err(fault) => return Err(PrepareError::Other(fault.message)),
+            };
+            let mut removed = over.by_ref().map(|working_dir| self.remove_workspaces(working_dir));
+            if !removed.any(|has_removed| has_removed) {
+                return Err(PrepareError::NoSpace(fault.message));
+            }
+        }
     }
 
     fn command(&self, harness: &SubHarness, working_dir: &Path, max_cost: Option<Usd>) -> Command {
@@ -138,7 +171,7 @@ impl FleetHost for FleetClones<'_> {
         let name = format!("fleet-{}+merged", fleet.number);
         let branch = format!("autonoe/{}-merged", fleet.plan.name);
         let merged = self.runtime.block_on(async {
-            self.hub.fleet_clone(&name, &branch, &commits(branches)).await?;
+            self.hub.fleet_clone(&name, &branch, &commits(branches), 0).await?;
             self.hub.bring_home(&name).await
         });
         let merged = merged.map_err(|fault| format!("The branches are not merged: {}", fault.message))?;
@@ -172,6 +205,11 @@ pub fn arguments(
     }
     arguments.extend(options.iter().map(OsString::from));
     arguments
+}
+
+/// Where the agents of a harness work.
+fn workspaces_of(clone: &Project) -> PathBuf {
+    clone.state_dir().join("hub/workspaces")
 }
 
 fn clone_name(fleet: &FleetRow, id: &str) -> String {

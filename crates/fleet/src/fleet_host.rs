@@ -46,16 +46,28 @@ impl FleetPoint {
     ];
 }
 
+/// Why a harness has no directory to work in, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrepareError {
+    /// There may be some when another harness has ended.
+    #[error("{0}")]
+    NoSpace(String),
+    #[error("{0}")]
+    Other(String),
+}
+
 /// Errors are sentences for people.
 pub trait FleetHost {
     /// Makes the directory in which a harness works, with its roadmap, on top of the commits of others. One that an earlier process has made
-    /// is used as it is. Returns the project directory of the harness.
+    /// is used as it is. If there is no space, what the agents of harnesses that are over have built is removed; `over` names them, the first
+    /// to end first. Returns the project directory of the harness.
     fn prepare(
         &self,
         fleet: &FleetRow,
         harness: &SubHarness,
         builds_on: &[HomeBranch],
-    ) -> Result<PathBuf, String>;
+        over: &[PathBuf],
+    ) -> Result<PathBuf, PrepareError>;
 
     /// The command of a harness, which may cost no more than `max_cost`. Its process waits for a line on standard input before it does anything,
     /// and ends if there is none.

@@ -64,6 +64,8 @@ pub struct Supervisor<'a> {
     homes: Vec<(String, HomeBranch)>,
     stop: Option<StopReason>,
     is_paused: bool,
+    /// No harness can begin before another one has ended.
+    waits_for_space: bool,
     begun: Instant,
     last_progress: Instant,
     _lock: FleetLock,
@@ -103,6 +105,7 @@ impl<'a> Supervisor<'a> {
             homes: Vec::new(),
             stop: None,
             is_paused: fleet.request == Some(Request::Pause),
+            waits_for_space: false,
             begun: Instant::now(),
             last_progress: Instant::now(),
             state,

@@ -6,11 +6,11 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::file_names::list_names;
-use autonoe_files::{DOCUMENT_LIMIT, read_text, remove_tree};
+use autonoe_files::{DOCUMENT_LIMIT, read_text, remove_tree, show_bytes};
 
 use crate::first_commit::Beginning;
 use crate::hub::Hub;
@@ -39,6 +39,15 @@ while [ $# -gt 1 ]; do
     shift 2
 done"#;
 
+/// Prints the sizes of the files of the commit `$2` in the repository of the working tree `$1`.
+const SIZES: &str = r#"git --git-dir="$1/.git" ls-tree -r --format='%(objectsize)' "$2""#;
+
+/// Code of the fault of a clone for which there is too little free space.
+pub const DISK_SPACE: &str = "disk_space";
+
+/// What a clone needs for other things than files, in bytes.
+const OWN_NEED: u64 = 16 * 1024 * 1024;
+
 /// A commit that came home, and its branch.
 pub type CommitOnBranch<'a> = (&'a str, &'a str);
 
@@ -62,12 +71,13 @@ impl Hub {
     }
 
     /// The clone `name` on the branch `branch`, from the user's last commit or from what came home from others. One that is complete is left
-    /// as it is. Returns the project directory in it.
+    /// as it is. There must be space for it and for `unfilled` others whose agents have no workspace yet. Returns the project directory in it.
     pub async fn fleet_clone(
         &self,
         name: &str,
         branch: &str,
         builds_on: &[CommitOnBranch<'_>],
+        unfilled: u64,
     ) -> Result<PathBuf, Fault> {
         if let Some(existing) = self.made_clone(name) {
             return Ok(existing.root());
@@ -79,15 +89,25 @@ impl Hub {
         let workspace = self.described(name, branch, &revision);
         clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
         self.write_repository(&workspace, &revision).map_err(|error| self.unwritable(&error))?;
-        self.fill_clone(&workspace, builds_on).await?;
+        self.fill_clone(&workspace, builds_on, unfilled).await?;
         self.record_clone(&workspace).map_err(|error| self.unwritable(&error))?;
         Ok(workspace.root())
     }
 
-    async fn fill_clone(&self, workspace: &Workspace, builds_on: &[CommitOnBranch<'_>]) -> Result<(), Fault> {
+    async fn fill_clone(
+        &self,
+        workspace: &Workspace,
+        builds_on: &[CommitOnBranch<'_>],
+        unfilled: u64,
+    ) -> Result<(), Fault> {
         let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
         let tree = workspace.tree();
         let base = workspace.base().unwrap_or_default();
+        let sizes = room.run(SIZES, [tree.as_os_str(), base.as_ref()]).await;
+        if let Some(fault) = sizes.ok().and_then(|sizes| self.lacks_space(&tree, &sizes.stdout, unfilled)) {
+            room.close().await;
+            return Err(fault);
+        }
         let others = builds_on.iter().skip(1).flat_map(|(commit, branch)| [commit, branch]);
         let others = others.map(OsStr::new);
         let filled = room.run(FILL, [tree.as_os_str(), base.as_ref()].into_iter().chain(others)).await;
@@ -106,6 +126,21 @@ impl Hub {
         };
         let message = format!("A clone of {} cannot be made: {why}.", self.root().display());
         Err(Fault::permanent(FaultLayer::System, "fleet_clone", message))
+    }
+
+    /// The fault if there is no space for a clone with files of these sizes, the workspace of its agents and a checkout for checks.
+    fn lacks_space(&self, tree: &Path, sizes: &str, unfilled: u64) -> Option<Fault> {
+        let files: u64 = sizes.lines().filter_map(|size| size.trim().parse::<u64>().ok()).sum();
+        let needed = 3 * files + OWN_NEED + unfilled * (2 * files + OWN_NEED);
+        let disk = rustix::fs::statvfs(tree).ok()?;
+        let free = disk.f_bavail * disk.f_frsize;
+        let message = format!(
+            "A clone of {} needs {} of disk space with what its agents and those of others begin with, and {} is free.",
+            self.root().display(),
+            show_bytes(needed),
+            show_bytes(free)
+        );
+        (free < needed).then(|| Fault::permanent(FaultLayer::System, DISK_SPACE, message))
     }
 
     /// Brings the commits of a clone to its branch in the user's repository; `None` if it has none of its own.

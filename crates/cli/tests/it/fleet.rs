@@ -1,7 +1,7 @@
 //! Fleets of harnesses, end to end: `autonoe fleet`.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -10,6 +10,7 @@ use autonoe_test_kit::is_running;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use super::full_disk::SmallDisk;
 use super::support::{
     CliTestProject, RunOutput, always, assert_script_followed, builds_with, model, signal, until,
 };
@@ -307,6 +308,32 @@ fn the_processes_of_a_fleet_whose_state_is_damaged_are_named() {
     }
     kill(&pid);
     until("its process is gone", || said(&["stop"]).contains("No process of a fleet is at work"));
+}
+
+/// There is space for one clone with the workspace of its agents, and for another one without what the first has built.
+#[test]
+fn a_harness_waits_for_disk_space_and_what_others_have_built_is_removed() {
+    let project = project("- coordination: parallel", &[("api", ""), ("web", "")], "");
+    let state = project.home().join(".local/state/autonoe");
+    fs::create_dir_all(&state).expect("made");
+    let Some(_disk) = SmallDisk::at(state, "94m") else { return };
+    // Not compressible, so that objects are as large as files.
+    let mut content = Vec::new();
+    fs::File::open("/dev/urandom").expect("opened").take(10_000_000).read_to_end(&mut content).expect("read");
+    fs::write(project.path("large"), content).expect("written");
+    project.git(&["add", "large"]);
+    project.git(&["commit", "-qm", "large"]);
+    let builds = "head -c 30000000 /dev/zero > built; echo built >> .git/info/exclude";
+    let builds =
+        format!("[[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = '{builds}' }} }}]");
+    let model = model(&[builds_with("api", "", &builds), builds_with("web", "", "")].concat());
+    let run = RunOutput::from(up(&project, &model, &[]).output().expect("started"));
+    assert_eq!(run.code, Some(0), "{:#?}\n{}", run.events, run.stderr);
+    let waits =
+        run.of_type("warning").filter(|event| event.to_string().contains("waits until another")).count();
+    assert_eq!(waits, 1, "{:#?}", run.events);
+    let built = agents_file(&project, "api", "built").expect("known");
+    assert!(!built.exists() && agents_file(&project, "web", "large").expect("known").exists());
 }
 
 /// Each session costs 3 cents; without a limit, recovery would go on for many.

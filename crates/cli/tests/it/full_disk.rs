@@ -5,15 +5,19 @@ use std::process::Command;
 
 use super::support::{CliTestProject, always, model};
 
-/// A small file system mounted over the project, unmounted on drop.
-struct SmallDisk(PathBuf);
+/// A small file system mounted over a directory, unmounted on drop.
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// `None`, with a notice, if mounting is not allowed.
     fn over(project: &CliTestProject) -> Option<Self> {
-        let root = project.root();
-        let mounted =
-            Command::new("mount").args(["-t", "tmpfs", "-o", "size=512k", "none"]).arg(&root).output();
+        Self::at(project.root(), "512k")
+    }
+
+    /// The same of this size, for a directory.
+    pub fn at(root: PathBuf, size: &str) -> Option<Self> {
+        let options = format!("size={size}");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "none"]).arg(&root).output();
         if !mounted.is_ok_and(|output| output.status.success()) {
             eprintln!("SKIPPED: file systems cannot be mounted here");
             return None;

@@ -14,6 +14,7 @@ impl Supervisor<'_> {
     /// A process has ended: the harness is over, or is started again.
     pub(super) fn process_ended(&mut self, mut running: RunningHarness) -> Result<(), SupervisorError> {
         self.checkpoint(FleetPoint::Ended)?;
+        self.waits_for_space = false;
         running.handle.refresh();
         let row = self.row(&running.handle.harness_id)?;
         let request = row.request.or(self.fleet.request).filter(|request| *request != Request::Pause);

@@ -19,7 +19,7 @@ impl HarnessManager for Supervisor<'_> {
     }
 
     fn has_place(&self) -> bool {
-        let is_open = self.stop.is_none() && !self.is_paused;
+        let is_open = self.stop.is_none() && !self.is_paused && !self.waits_for_space;
         is_open && self.running.len() < self.fleet.plan.settings.max_concurrent
     }
 

@@ -1,7 +1,7 @@
 //! The start of a harness: its directory, its process, and the record of it before it may begin.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use autonoe_core::money::Usd;
@@ -15,7 +15,7 @@ use super::harness_output::open_output;
 use super::running::RunningHarness;
 use super::{FleetEvent, Supervisor, SupervisorError};
 use crate::fleet_file::SubHarness;
-use crate::fleet_host::{FleetPoint, HomeBranch};
+use crate::fleet_host::{FleetPoint, HomeBranch, PrepareError};
 use crate::strategy::StartSetup;
 
 /// What a new process waits for: it is on record.
@@ -34,9 +34,14 @@ impl Supervisor<'_> {
         let home_of = |other: &String| self.homes.iter().find(|(id, _)| id == other);
         let homes: Vec<HomeBranch> =
             setup.builds_on.iter().filter_map(home_of).map(|(_, home)| home.clone()).collect();
-        let working_dir = match self.host.prepare(&self.fleet, &harness, &homes) {
+        let working_dir = match self.host.prepare(&self.fleet, &harness, &homes, &self.over()?) {
             Ok(working_dir) => working_dir,
-            Err(why) => return self.settle_unstarted(id, HarnessStatus::Failed, &why),
+            Err(PrepareError::NoSpace(why)) if !self.running.is_empty() => {
+                self.warn(format!("{id} waits until another harness has ended: {why}"));
+                self.waits_for_space = true;
+                return Ok(());
+            }
+            Err(why) => return self.settle_unstarted(id, HarnessStatus::Failed, &why.to_string()),
         };
         let branch = format!("autonoe/{}/{id}", self.fleet.plan.name);
         self.state.set_working_dir(id, &working_dir, &branch, Timestamp::now())?;
@@ -45,6 +50,14 @@ impl Supervisor<'_> {
             return self.settle_unstarted(id, HarnessStatus::Failed, &why.to_string());
         }
         self.spawn(&harness, &working_dir)
+    }
+
+    /// Where harnesses worked that are over, the first to end first.
+    fn over(&self) -> Result<Vec<PathBuf>, SupervisorError> {
+        let mut rows = self.state.harnesses()?;
+        rows.retain(|row| row.ended_as.is_some());
+        rows.sort_by_key(|row| row.ended_as);
+        Ok(rows.into_iter().filter_map(|row| row.working_dir).collect())
     }
 
     /// Starts the process, puts it on record, and releases it.

@@ -13,7 +13,7 @@ use autonoe_harness::handle::HarnessStatus;
 use super::{FleetEvent, FleetOutcome, Supervisor, WakeUp};
 use crate::aggregated_result::AggregatedResult;
 use crate::fleet_file::{FleetFile, SubHarness};
-use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch};
+use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch, PrepareError};
 use crate::meta_state::{FleetRow, MetaState, Request};
 
 /// Waits to be released, notes that it has begun, does what it is for, and writes its last status.
@@ -101,10 +101,19 @@ fn write_status(path: &Path, status: LoopStatus) {
 }
 
 impl FleetHost for ShellHost {
-    fn prepare(&self, _: &FleetRow, harness: &SubHarness, _: &[HomeBranch]) -> Result<PathBuf, String> {
+    fn prepare(
+        &self,
+        _: &FleetRow,
+        harness: &SubHarness,
+        _: &[HomeBranch],
+        over: &[PathBuf],
+    ) -> Result<PathBuf, PrepareError> {
+        if self.scripts[&harness.id].starts_with("# large") && over.is_empty() {
+            return Err(PrepareError::NoSpace("There is no space.".to_owned()));
+        }
         let directory = self.directory(&harness.id);
-        HarnessDirectory::create(self.project.path(), "unused").map_err(|error| error.to_string())?;
-        fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+        HarnessDirectory::create(self.project.path(), "unused").expect("made");
+        fs::create_dir_all(&directory).expect("made");
         for (name, status) in [
             ("running.json", LoopStatus::Running),
             ("complete.json", LoopStatus::Complete),
@@ -114,7 +123,7 @@ impl FleetHost for ShellHost {
             write_status(&directory.join(name), status);
         }
         match self.scripts[&harness.id].as_str() {
-            "unprepared" => Err("The disk is full.".to_owned()),
+            "unprepared" => Err(PrepareError::Other("The disk is broken.".to_owned())),
             _ => Ok(directory),
         }
     }
@@ -199,6 +208,29 @@ fn harnesses_run_in_order_and_the_limit_is_kept() {
 }
 
 #[test]
+fn a_harness_without_space_waits_for_another_one_to_end() {
+    let host = ShellHost::new(&[("a", "sleep 0.3; end complete 0"), ("b", "# large\nend complete 0")]);
+    let members = [("a", ""), ("b", "")];
+    let (outcome, _) = host.simply(&plan("coordination: parallel", &members));
+    assert_eq!((outcome, host.begun("a"), host.begun("b")), (FleetOutcome::Succeeded, 1, 1));
+    let warnings = host
+        .events
+        .borrow()
+        .iter()
+        .filter_map(|event| match event {
+            FleetEvent::Warning { message } => Some(message.clone()),
+            _ => None,
+        })
+        .collect::<Vec<_>>();
+    assert_eq!(warnings, ["b waits until another harness has ended: There is no space."]);
+    // If nothing runs that could end, it has failed.
+    let host = ShellHost::new(&[("b", "# large\nend complete 0")]);
+    let (outcome, result) = host.simply(&plan("coordination: parallel", &[("b", "")]));
+    assert_eq!(outcome, FleetOutcome::Failed);
+    assert_eq!(result.of("b").and_then(|result| result.error.as_deref()), Some("There is no space."));
+}
+
+#[test]
 fn money_is_reserved_for_each_harness_and_what_is_left_goes_to_the_next() {
     let spends = "echo $MAX_COST >> limit; end complete 0";
     let killed_once = "echo $MAX_COST >> limit; [ $(wc -l < begun) = 2 ] && end complete 0; kill -9 $$";
@@ -237,7 +269,7 @@ fn a_harness_that_is_killed_is_started_again_but_not_for_ever() {
     assert_eq!(error("b"), "Process was ended by signal 9");
     assert_eq!(
         (error("c").as_str(), error("d").as_str(), error("e").as_str()),
-        ("Process exited with code 2", "The disk is full.", "no key")
+        ("Process exited with code 2", "The disk is broken.", "no key")
     );
 }
 
