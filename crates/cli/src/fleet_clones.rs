@@ -53,8 +53,8 @@ impl FleetClones<'_> {
     fn remove_workspaces(&self, working_dir: &Path) -> bool {
         let Ok(clone) = Project::open(working_dir, &self.environment.state_home) else { return false };
         let trees = fs::read_dir(workspaces_of(&clone)).into_iter().flatten().flatten();
-        let removed = trees.map(|workspace| remove_tree(&workspace.path().join("tree")).is_ok());
-        removed.fold(false, |any, removed| any || removed)
+        let removed = trees.filter(|workspace| remove_tree(&workspace.path().join("tree")).is_ok());
+        removed.count() > 0
     }
 
     /// Removes the clones of earlier fleets, whose commits have come home, and the workspaces of their agents. Their journals stay, with what
