@@ -10,6 +10,7 @@ use tokio::task::spawn_blocking;
 use super::RecoveringPlan;
 use crate::progress::TreeSnapshot;
 use crate::recovery::{BranchOutcome, ExplorationBranch, ExplorationKind, RemedyOutcome, RemedyStep};
+use crate::stuck::StuckState;
 
 /// Characters of a commit that are shown.
 const SHOWN_COMMIT: usize = 10;
@@ -172,6 +173,11 @@ impl RecoveringPlan<'_> {
             events.push(RunEvent::Notice { message });
             self.state.go_to = Some(start);
             self.recovery.end(RemedyOutcome::Failed);
+        }
+        let has_ended = self.recovery.state().current().is_none();
+        if has_ended && self.state.stuck.state() == StuckState::Recovering {
+            // The next run begins with the next remedy.
+            self.state.stuck.end_recovery(false);
         }
         if let Some(commit) = self.state.go_to.clone() {
             site.go_to(&commit).await?;

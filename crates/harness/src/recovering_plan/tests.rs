@@ -619,6 +619,11 @@ async fn a_run_that_ends_within_an_exploration_leaves_its_commits_as_they_were()
     assert_eq!(locked(&branches.kept).clone(), ["bottom_up"]);
     assert_eq!(locked(&branches.made).clone(), ["start"]);
     assert!(fixture.notices().last().unwrap().contains("`fetch refs/bottom_up`"));
+    // In the next run nothing is left to try but a person.
+    fixture.end_run();
+    let mut plan = fixture.plan().await;
+    let next = plan.next(&fixture.run).await.expect("next");
+    assert!(matches!(next, NextAction::Done(RunOutcome::Stuck { .. })), "{next:?}");
 }
 
 impl Fixture {
