@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use autonoe_core::check::Check;
 use autonoe_core::clock::Clock;
@@ -434,6 +435,7 @@ impl PlanContext<'_> {
             clock: Arc::clone(&self.clock),
             guarded: Arc::clone(&self.guarded),
             roadmap: self.work_root.join(job.file.name()),
+            forgets_blocked: AtomicBool::new(job.is_fresh),
             on_event: self.listener(),
         };
         harness.announce_to(self.listener());

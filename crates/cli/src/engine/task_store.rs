@@ -1,12 +1,13 @@
 //! The tasks of a roadmap as deliverables of the project: in status.json, with their checks in the registry, through the usual writers.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 
 use async_trait::async_trait;
 use autonoe_core::check::CheckOrigin;
 use autonoe_core::clock::Clock;
-use autonoe_core::deliverable::{DeliverableStatus, NewDeliverable};
+use autonoe_core::deliverable::{Deliverable, DeliverableStatus, NewDeliverable};
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::ProtectedFiles;
@@ -30,6 +31,8 @@ pub struct RoadmapTasks {
     pub guarded: ProtectedFiles,
     /// The roadmap where agents see it.
     pub roadmap: PathBuf,
+    /// Whether blocked tasks begin anew with the first plan, as with `--fresh`.
+    pub forgets_blocked: AtomicBool,
     /// Called for every change of a status.
     pub on_event: Box<dyn Fn(&RunEvent) + Send + Sync>,
 }
@@ -114,10 +117,11 @@ impl TaskStore for RoadmapTasks {
         let mut after = before.clone();
         let today = self.clock.now().to_zoned(TimeZone::UTC).date();
         // Nothing is written if nothing is new.
-        if apply(&mut after, tasks, dropped, today).is_ok() && after == before {
+        let forgets_blocked = self.forgets_blocked.swap(false, Ordering::Relaxed);
+        if apply(&mut after, tasks, dropped, forgets_blocked, today).is_ok() && after == before {
             return Ok(());
         }
-        self.change(|status, today| apply(status, tasks, dropped, today)).await
+        self.change(|status, today| apply(status, tasks, dropped, forgets_blocked, today)).await
     }
 
     async fn reopen(&self, id: &str) -> Result<(), Fault> {
@@ -140,6 +144,7 @@ fn apply(
     status: &mut ProjectStatus,
     tasks: &[&Task],
     dropped: &[TaskId],
+    forgets_blocked: bool,
     today: Date,
 ) -> Result<Vec<StatusChange>, Refusal> {
     for id in dropped {
@@ -152,14 +157,13 @@ fn apply(
         let wanted = deliverable(task);
         match status.deliverables.iter_mut().find(|item| item.id == wanted.id) {
             None => new.push(wanted),
-            // It had left a roadmap, and is back.
-            Some(item) if item.deprecated_at.is_some() => {
-                (item.deprecated_at, item.finding, item.review) = (None, None, None);
-                (item.status, item.blocked_reason) = (DeliverableStatus::Pending, None);
+            Some(item) if item.is_active() && item.status == DeliverableStatus::Pending => {
                 (item.description, item.acceptance_criteria) =
                     (wanted.description, wanted.acceptance_criteria);
             }
-            Some(item) if item.status == DeliverableStatus::Pending => {
+            Some(item) if begins_anew(item, &wanted, forgets_blocked) => {
+                (item.deprecated_at, item.finding, item.review) = (None, None, None);
+                (item.status, item.blocked_reason) = (DeliverableStatus::Pending, None);
                 (item.description, item.acceptance_criteria) =
                     (wanted.description, wanted.acceptance_criteria);
             }
@@ -171,6 +175,14 @@ fn apply(
     }
     // They are tasks of a file that the user has, not news.
     status.create(new).map(|_| Vec::new())
+}
+
+/// Whether a task that is not done is other work than the deliverable of its id says, as one of another roadmap or one that is back in its own.
+fn begins_anew(item: &Deliverable, wanted: &NewDeliverable, forgets_blocked: bool) -> bool {
+    !item.is_active()
+        || item.description != wanted.description
+        || item.acceptance_criteria != wanted.acceptance_criteria
+        || (forgets_blocked && item.status == DeliverableStatus::Blocked)
 }
 
 fn deliverable(task: &Task) -> NewDeliverable {

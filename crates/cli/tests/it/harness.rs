@@ -479,6 +479,28 @@ fn the_next_run_continues_the_attempts_of_one_that_ended_at_a_limit() {
     assert!(!edited.stderr.contains("Continuing where"), "{}", edited.stderr);
 }
 
+#[test]
+fn a_task_that_was_settled_begins_anew_where_it_is_other_work() {
+    let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 1\n  - max_retries: 1\n  - check: `test -f never`\n";
+    let project = project(roadmap);
+    let model = model(&super::support::always("[[conversation.turn]]\ntext = 'I looked around.'\n"));
+    let run = |args: &[&str]| project.run(&model, &[&["harness", "run"], args].concat());
+    run(&[]).assert_ended("tasks_blocked", 3);
+    assert!(tasks(&run(&[])).is_empty(), "it is blocked");
+    assert_eq!(tasks(&run(&["--fresh"])), ["a"]);
+    assert!(tasks(&run(&[])).is_empty(), "it is blocked again");
+    project.write("ROADMAP.md", &roadmap.replace("Do it", "Do it well"));
+    assert_eq!(tasks(&run(&[])), ["a"]);
+    // Another roadmap has a task of the same id.
+    let status = project.read(".autonoe/status.json").replace(r#""blocked": true"#, r#""blocked": false"#);
+    project.write(".autonoe/status.json", &status.replace(r#""passed": false"#, r#""passed": true"#));
+    assert_eq!(project.statuses(), [("a".to_owned(), "passed")]);
+    project.write("OTHER.md", &roadmap.replace("Do it", "Do something else"));
+    let other = run(&["OTHER.md"]);
+    assert_eq!(tasks(&other), ["a"]);
+    assert!(!project.read("OTHER.md").contains("[x]"), "{}", other.stderr);
+}
+
 /// Nobody has looked at it before, so it is on no branch of the user's.
 #[test]
 fn a_reviewed_task_lands_after_its_review_and_its_box_with_it() {

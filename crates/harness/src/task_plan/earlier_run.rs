@@ -30,13 +30,13 @@ impl SavedTasks {
 impl BegunTask {
     /// `None` if the task begins anew.
     fn for_next_run(self, now: &Task, is_open: bool) -> Option<Self> {
-        let was_settled_before = match self.record.status {
-            TaskStatus::Completed | TaskStatus::Blocked => true,
-            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => false,
-        };
-        let continues = match was_settled_before {
-            true => !is_open,
-            false => !now.done && is_same_work(&self.task, now),
+        let is_same = is_same_work(&self.task, now);
+        let (was_settled_before, continues) = match self.record.status {
+            TaskStatus::Completed => (true, !is_open),
+            TaskStatus::Blocked => (true, !is_open && is_same),
+            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => {
+                (false, !now.done && is_same)
+            }
         };
         continues.then(|| Self { task: now.clone(), was_settled_before, ..self })
     }
