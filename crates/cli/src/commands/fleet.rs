@@ -22,7 +22,7 @@ use autonoe_harness::process::process_identity;
 use autonoe_store::Project;
 use clap::{Args, Command, Subcommand};
 
-use self::processes::with_processes;
+use self::processes::{at_work, with_processes};
 use crate::environment::Environment;
 use crate::project_args::ProjectArgs;
 
@@ -98,8 +98,12 @@ impl KnownFleet {
             .map_err(|error| with_processes(fault("fleet_state", error), project, environment))?;
         known.ok_or_else(|| {
             let message = format!("There is no fleet in {}.", project.root().display());
-            Fault::permanent(FaultLayer::Config, "no_fleet", message)
-                .hint("`autonoe fleet up FLEET.md` starts one.")
+            Fault::permanent(FaultLayer::Config, "no_fleet", message).hint(
+                match at_work(project, environment) {
+                    None => "`autonoe fleet up FLEET.md` starts one.".to_owned(),
+                    Some(at_work) => format!("But these are at work: {at_work}. End them with `kill`."),
+                },
+            )
         })
     }
 

@@ -306,8 +306,15 @@ fn the_processes_of_a_fleet_whose_state_is_damaged_are_named() {
         let text = said(&command);
         assert!(text.contains(&format!("At work: api (process {pid}).")), "{text}");
     }
+    // As after `git clean`.
+    fs::remove_dir_all(project.path(".harness")).expect("removed");
+    let named = format!("api (process {pid})");
+    let text = said(&["status"]);
+    assert!(text.contains("There is no fleet") && text.contains(&named), "{text}");
+    let text = said(&["up"]);
+    assert!(text.contains(&format!("at work that no record knows: {named}.")), "{text}");
     kill(&pid);
-    until("its process is gone", || said(&["stop"]).contains("No process of a fleet is at work"));
+    until("its process is gone", || !said(&["status"]).contains(&named));
 }
 
 /// There is space for one clone with the workspace of its agents, and for another one without what the first has built.

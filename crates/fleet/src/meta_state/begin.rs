@@ -20,7 +20,9 @@ impl MetaState {
         let plan = &plan.without_lines();
         let before = self.fleet()?;
         let number = match &before {
-            Some(before) if before.result.is_none() && before.plan == *plan => return Ok(before.clone()),
+            Some(before) if before.result.is_none() && is_same(&before.plan, plan) => {
+                return self.continued(before.clone(), plan);
+            }
             Some(before) if before.result.is_none() => {
                 return Err(MetaStateError::Unfinished { name: before.plan.name.clone() });
             }
@@ -63,4 +65,21 @@ impl MetaState {
             result: None,
         })
     }
+
+    /// A limit for the cost may be given anew.
+    fn continued(&self, before: FleetRow, plan: &FleetFile) -> Result<FleetRow, MetaStateError> {
+        if plan.settings.max_cost.is_none() || plan.settings.max_cost == before.plan.settings.max_cost {
+            return Ok(before);
+        }
+        let text = serde_json::to_string(plan).unwrap_or_default();
+        self.execute("UPDATE meta_state SET plan = ?1", params![text])?;
+        Ok(FleetRow { plan: plan.clone(), ..before })
+    }
+}
+
+/// Whether a plan is that of a fleet that has begun, its limit for the cost aside.
+fn is_same(begun: &FleetFile, plan: &FleetFile) -> bool {
+    let mut plan = plan.clone();
+    plan.settings.max_cost = begun.settings.max_cost;
+    *begun == plan
 }

@@ -6,16 +6,17 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::exit;
 use autonoe_fleet::{
-    CoordinationStrategy, FleetEvent, FleetFile, FleetOutcome, MetaStateError, Supervisor, SupervisorError,
-    WakeUp,
+    CoordinationStrategy, FleetEvent, FleetFile, FleetLock, FleetOutcome, MetaStateError, Supervisor,
+    SupervisorError, WakeUp,
 };
 use autonoe_store::Project;
 use clap::{Args, Command, ValueEnum};
 use clap_complete::engine::ArgValueCandidates;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::KnownFleet;
 use super::fleet_plan::{FleetPlan, read_plan};
-use super::processes::with_processes;
+use super::processes::{refuse_unknown, with_processes};
 use super::screen::FleetScreen;
 use super::task_fleet::TaskFleet;
 use crate::backend_name::{self, BackendWithModel};
@@ -101,6 +102,13 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment, parser: &Command) -
     let FleetPlan { file: mut plan, checked_tasks, task } = plan;
     plan.settings.max_cost = args.max_cost.or(plan.settings.max_cost);
     let no_sandbox = check_options(&plan, &project, &args.options, parser)?;
+    // What cannot be read is reported later.
+    if let Ok(known) = KnownFleet::read(project.root())
+        && known.is_none_or(|known| known.row.result.is_some())
+        && FleetLock::holder(project.root()).is_none()
+    {
+        refuse_unknown(&project, environment)?;
+    }
 
     let runtime = runtime()?;
     let wake_up = Arc::new(WakeUp::new().map_err(|error| {
