@@ -497,7 +497,8 @@ impl Screen {
             Some(site) => {
                 let (inner, workers) = (plan.plan(), worker_sites.as_slice());
                 let status = landing_status;
-                landing_plan = LandingPlan { inner, site, status, workers, on_event: &on_landing };
+                landing_plan =
+                    LandingPlan { inner, site, status, workers, on_event: &on_landing, is_new: true };
                 &mut landing_plan
             }
             None => plan.plan(),

@@ -21,6 +21,8 @@ pub struct LandingPlan<'a> {
     /// Empty if one deliverable is built after another.
     pub workers: &'a [WorkerSite],
     pub on_event: &'a (dyn Fn(SiteEvent) + Send + Sync),
+    /// Whether the first session, or the end without one, is ahead.
+    pub is_new: bool,
 }
 
 /// The worker of a session; `None` if it takes place in the run's own workspace.
@@ -57,10 +59,33 @@ async fn prepare_workspace(
     }
 }
 
+impl LandingPlan<'_> {
+    /// A process may have been killed between a session in which something passed and its landing. It lands now, and not with what the next
+    /// session leaves unfinished.
+    async fn land_earlier(&mut self) -> Result<(), Fault> {
+        let before = settled(self.status.as_ref()).await?;
+        self.site.lower(&before);
+        if !self.site.has_earlier_to_land(&before) {
+            return Ok(());
+        }
+        if self.site.must_confirm(&before) {
+            self.inner.confirm_passed().await?;
+            self.site.confirmed();
+        }
+        let settled = settled(self.status.as_ref()).await?;
+        let events = self.site.land_earlier(&settled).await?;
+        events.into_iter().for_each(self.on_event);
+        Ok(())
+    }
+}
+
 #[async_trait]
 impl Plan for LandingPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
         let action = self.inner.next(so_far).await?;
+        if std::mem::take(&mut self.is_new) && self.workers.is_empty() {
+            self.land_earlier().await?;
+        }
         if let NextAction::Session(session) = &action {
             let events = prepare_workspace(self.site, self.workers, session).await?;
             events.into_iter().for_each(self.on_event);

@@ -344,6 +344,24 @@ impl WorkspaceSite {
         self.landed = self.landed.common(settled);
     }
 
+    /// Whether an earlier process has fetched more than it has landed.
+    pub(crate) fn has_earlier_to_land(&self, settled: &Settled) -> bool {
+        let last = self.hub.last_fetched(&self.workspace);
+        !self.options.is_throwaway
+            && self.has_more_to_land(settled)
+            && last.is_some_and(|last| !self.has_landed(&last))
+    }
+
+    pub(crate) async fn land_earlier(&mut self, settled: &Settled) -> Result<Vec<SiteEvent>, Fault> {
+        let mut events = Vec::new();
+        if let Some(last) = self.hub.last_fetched(&self.workspace).filter(|_| self.has_more_to_land(settled))
+        {
+            events.extend(self.land(&last, settled, LandingConsent::default()).await?);
+            events.extend(self.land_own_edits(settled).await?);
+        }
+        Ok(events)
+    }
+
     /// Saves what a session has done, and lands it if it is time.
     pub async fn session_ended(&mut self, number: u32, settled: &Settled) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {

@@ -525,6 +525,28 @@ fn a_reviewed_task_lands_after_its_review_and_its_box_with_it() {
 }
 
 #[test]
+fn a_reviewed_task_lands_before_the_next_one_although_its_run_was_killed() {
+    let roadmap = "## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n- [ ] **bad**: Write another\n  - success: it is bad\n  - max_retries: 1\n  - max_iterations: 1\n";
+    let project = project(roadmap).in_workspace();
+    let review = |id: &str, criterion: &str, holds: bool| {
+        format!(
+            "[[conversation]]\nwhen = ['an independent review', '1. {criterion}']\n[[conversation.turn]]\n\
+             call = [{{ tool = 'mcp__autonoe__review', input = {{ deliverableId = '{id}', holds = {holds}, reason = 'I read it.' }} }}]\n\
+             [[conversation.turn]]\ntext = 'Reviewed.'\n"
+        )
+    };
+    let reviews = [review("good", "the text is good", true), review("bad", "it is bad", false)];
+    let model = model(&[builds("good", &[]), builds("bad", &[]), reviews.concat()].concat());
+    let killed =
+        project.command(&model, &["harness", "run"]).env("AUTONOE_CRASH_AT", "session-ended:2").output();
+    assert_eq!(killed.expect("started").status.signal(), Some(9));
+    assert_no_processes_left(&project);
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("tasks_blocked", 3);
+    assert!(project.path("good.txt").exists() && !project.path("bad.txt").exists(), "{}", run.stderr);
+}
+
+#[test]
 fn a_killed_harness_scores_each_session_once_and_raises_each_alert_once() {
     let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 9\n  - check: `test -f never`\n";
     let project = project(roadmap);
