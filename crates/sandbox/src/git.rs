@@ -45,6 +45,9 @@ struct HookFiles {
     directories: Vec<PathBuf>,
     /// The hooks and their contents.
     files: Vec<(PathBuf, Vec<u8>)>,
+    /// When each of them was last changed, also those that have no content.
+    #[serde(default)]
+    changed: Vec<(PathBuf, SystemTime)>,
 }
 
 impl RepositorySnapshot {
@@ -173,9 +176,11 @@ impl RepositorySnapshot {
 
 impl HookFiles {
     fn of(directories: Vec<PathBuf>) -> Self {
-        let files = directories.iter().flat_map(|git| hook_files(&git.join("hooks")));
-        let files = files.filter_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()??)));
-        Self { files: files.collect(), directories }
+        let entries = || directories.iter().flat_map(|git| hook_files(&git.join("hooks")));
+        let files = entries().filter_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()??)));
+        let changed = entries().filter_map(|file| Some((file.clone(), changed(&file)?)));
+        let (files, changed) = (files.collect(), changed.collect());
+        Self { files, changed, directories }
     }
 
     /// Moves away new hooks, and restores changed ones.
@@ -187,7 +192,9 @@ impl HookFiles {
             let is_same = before.is_some_and(|before| {
                 read_bytes(&file, CONFIG_LIMIT).is_ok_and(|now| now.as_ref() == Some(before))
             });
-            if is_same || !is_of_session(&file) {
+            // Links and what cannot be read have no text to compare.
+            let is_untouched = changed(&file).is_some_and(|at| self.changed.contains(&(file.clone(), at)));
+            if is_same || is_untouched || !is_of_session(&file) {
                 continue;
             }
             repairs.push(match before {
@@ -541,13 +548,20 @@ mod tests {
         init(&root);
         let hook = |name: &str| root.join(".git/hooks").join(name);
         fs::write(hook("pre-push"), "the user's").unwrap();
+        for name in ["post-merge", "post-commit"] {
+            std::os::unix::fs::symlink("../../nowhere", hook(name)).unwrap();
+        }
         let known = RepositorySnapshot::of(&root, |_| true);
         let writable = RepositorySnapshot::of(&root, |_| true).with_own_hooks();
         fs::write(hook("pre-push"), "the agent's").unwrap();
         fs::write(hook("pre-commit"), "the agent's").unwrap();
+        fs::remove_file(hook("post-commit")).unwrap();
+        std::os::unix::fs::symlink("../../agents", hook("post-commit")).unwrap();
         assert_eq!(known.repair(now()), Vec::<String>::new(), "nobody in the room can have done that");
         let repairs = writable.repair(now());
-        assert_eq!(repairs.len(), 2, "{repairs:#?}");
+        assert_eq!(repairs.len(), 3, "{repairs:#?}");
+        assert!(hook("post-merge").is_symlink(), "a link of the user's stays, wherever it leads");
+        assert!(!hook("post-commit").is_symlink());
         assert_eq!(fs::read_to_string(hook("pre-push")).unwrap(), "the user's");
         assert!(!hook("pre-commit").exists() && hook("pre-commit.suspect").exists());
         assert_eq!(writable.repair(now()), Vec::<String>::new());
