@@ -14,11 +14,13 @@ const IS_CHECKED_OUT: i32 = 11;
 const IS_ELSEWHERE: i32 = 12;
 const IS_IN_THE_WAY: i32 = 13;
 const IS_MALFORMED: i32 = 14;
+const IS_ANOTHER_NAME: i32 = 15;
 
 /// Finds what keeps commits from landing on the branch `$2` of the repository around `$1`. `$3` is the hub, and `$4` a commit of it that the
 /// branch must not have gone beyond, if it is not empty. Prints where the branch is checked out, or the other branch that is in its way.
 const CHECK: &str = r#"cd "$1" || exit 3
 git check-ref-format "refs/heads/$2" || exit 14
+git symbolic-ref --quiet --short "refs/heads/$2" && exit 15
 git worktree list --porcelain | {
     while IFS= read -r line; do
         case $line in
@@ -70,6 +72,9 @@ impl Hub {
                 "it has commits that the run would not continue".to_owned(),
                 format!("Merge it first (`git merge {branch}`), or name another branch with --branch."),
             ),
+            IS_ANOTHER_NAME => {
+                (format!("it is another name of '{named}'"), format!("Name that branch: --branch {named}."))
+            }
             IS_IN_THE_WAY => (
                 format!("git cannot have it beside '{named}'"),
                 "Name another branch with --branch.".to_owned(),

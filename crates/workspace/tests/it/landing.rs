@@ -355,6 +355,7 @@ async fn a_named_branch_on_which_nothing_could_land_is_refused_before_the_first_
     fixture.git(&["worktree", "add", "-q", "-b", "used", &elsewhere.display().to_string()]);
     fixture.git(&["branch", "old", "main"]);
     fixture.git(&["branch", "a/b", "main"]);
+    fixture.git(&["symbolic-ref", "refs/heads/alias", "refs/heads/main"]);
     let others = fixture.git(&["commit-tree", "-m", "other", "-p", "main", "main^{tree}"]);
     fixture.git(&["update-ref", "refs/heads/other", &others]);
     let prepare = async |branch: &str| {
@@ -371,6 +372,7 @@ async fn a_named_branch_on_which_nothing_could_land_is_refused_before_the_first_
         ("main/b", "beside 'main'"),
         ("main/b/c", "beside 'main'"),
         ("a b", "git does not accept this name"),
+        ("alias", "it is another name of 'main'"),
     ] {
         let message = prepare(branch).await.expect_err(branch).message;
         assert!(message.contains(why), "{branch}: {message}");
