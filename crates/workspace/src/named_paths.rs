@@ -351,6 +351,10 @@ impl NamedPaths {
     fn add_texts(&mut self, mut texts: VecDeque<HookText>, tree: WorkTree) {
         let mut seen = HashSet::new();
         while let Some(HookText { hook, file, kind }) = texts.pop_front() {
+            if kind == TextKind::Hook {
+                // A link may lead to what a commit brings.
+                self.named.extend(tree.inside(&file));
+            }
             let Some(real) = file.canonicalize().ok().filter(|_| seen.len() < MAX_TEXTS) else { continue };
             let inside = real.strip_prefix(tree.top).ok().and_then(Path::to_str).map(str::to_owned);
             if !seen.insert(real.clone()) {
@@ -375,7 +379,8 @@ impl NamedPaths {
     ) -> Vec<HookText> {
         let top = tree.top;
         let TextSource { name, file, inside } = source;
-        let code = without_comments(text, file);
+        let text = text.replace("\\\n", "");
+        let code = without_comments(&text, file);
         let code = name.map_or_else(|| code.to_string(), |name| with_own_name(&code, name));
         let text = match kind {
             TextKind::Settings => lines_with_commands(&code),

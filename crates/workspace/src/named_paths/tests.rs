@@ -22,8 +22,10 @@ fn settings_and_hooks_name_paths() {
     fs::create_dir(top.join("linked")).expect("made");
     fs::write(top.join("linked/pc.sh"), "").expect("written");
     std::os::unix::fs::symlink("../../linked/pc.sh", git.join("hooks/pre-commit")).expect("linked");
+    std::os::unix::fs::symlink("../../linked/later.sh", git.join("hooks/post-merge")).expect("linked");
     let named = NamedPaths::of(&Repository::around(&top), &top, &UsersMachine::default());
     for path in [
+        "linked/later.sh",
         "hooks-of-ours/pre-commit",
         "tools/fsm.sh",
         ".gitconfig",
