@@ -9,7 +9,6 @@ use autonoe_core::fault::Fault;
 use autonoe_core::status::{ChangeError, Refusal};
 
 use crate::hub::{Hub, UNUSABLE};
-use crate::leftovers::Locks;
 use crate::workspace::Workspace;
 
 /// Fetches the commits of a workspace before a claim is examined.
@@ -50,7 +49,7 @@ impl ClaimPreparation for ClaimFetch {
 
     async fn keep_uncommitted(&self, deliverable: &Deliverable) -> Result<(), ChangeError> {
         let message = format!("Save uncommitted work on {}", deliverable.id);
-        self.hub.save_leftovers(&self.workspace, &message, Locks::InUse).await.map_err(refused)?;
+        self.hub.save_for_claim(&self.workspace, &message).await.map_err(refused)?;
         let commit = self.hub.fetch_new(&self.workspace).await.map_err(refused)?;
         self.checked.set(Some(commit));
         Ok(())

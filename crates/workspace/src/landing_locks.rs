@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use crate::hub::Hub;
 use crate::hub_layout::HubLayout;
 
-/// Longer than a landing can take.
-const LONGEST_LANDING: Duration = Duration::from_secs(600);
+/// Longer than a landing takes. A lock that the user's own git leaves within this time after a landing that was killed cannot be told from ours.
+const LONGEST_LANDING: Duration = Duration::from_secs(60);
 
 /// How often, and after which time, it is looked whether a git that was killed is gone.
 const LOCK_LOOKS: u32 = 20;

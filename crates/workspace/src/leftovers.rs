@@ -1,6 +1,7 @@
 //! Work that an agent has not committed.
 
 use autonoe_core::fault::Fault;
+use autonoe_core::file_names::list_names;
 
 use crate::hub::Hub;
 use crate::tree_state::tree_state;
@@ -10,7 +11,7 @@ use crate::workspace::Workspace;
 /// then those that are left, a line each. A repository within the repository is left: only its name would be committed.
 const SAVE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$PWD/.git" GIT_WORK_TREE="$PWD"
-git() { command git -c core.excludesFile="$exclude" "$@"; }
+git() { command git -c core.excludesFile="$exclude" -c core.sparseCheckout=false "$@"; }
 exclude=$3
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
@@ -49,7 +50,28 @@ pub(crate) struct Leftovers {
     pub left: Vec<String>,
 }
 
+impl Leftovers {
+    /// Files by themselves that cannot be committed. Of a repository within the repository, and of a directory that git does not accept, that
+    /// is to be expected.
+    pub(crate) fn left_files(&self) -> impl Iterator<Item = &str> {
+        self.left.iter().map(|path| path.trim_matches('"')).filter(|path| !path.ends_with('/'))
+    }
+}
+
 impl Hub {
+    /// Commits what an agent has left uncommitted for a claim that no check looks at, and faults if some of it stays uncommitted.
+    pub(crate) async fn save_for_claim(&self, workspace: &Workspace, message: &str) -> Result<(), Fault> {
+        let leftovers = self.save_leftovers(workspace, message, Locks::InUse).await?;
+        let left: Vec<&str> = leftovers.left_files().collect();
+        match left.is_empty() {
+            true => Ok(()),
+            false => {
+                let why = format!("changes cannot be committed: {}", list_names(left));
+                Err(self.unusable(workspace, &why))
+            }
+        }
+    }
+
     /// Commits what an agent has left uncommitted, so that it is neither lost nor mixed with the work of the next session.
     pub(crate) async fn save_leftovers(
         &self,

@@ -172,9 +172,9 @@ impl WorkerSite {
 
     /// Commits what is not committed, where no check will ask for it. Returns why the agent's repository does not allow it, if so.
     pub async fn save_uncommitted(&self, message: &str) -> Result<Option<String>, Fault> {
-        match self.queue.hub.save_leftovers(&self.described(), message, Locks::InUse).await {
+        match self.queue.hub.save_for_claim(&self.described(), message).await {
             Err(fault) if fault.code == UNUSABLE => Ok(Some(fault.message)),
-            saved => saved.map(|_| None),
+            saved => saved.map(|()| None),
         }
     }
 

@@ -358,6 +358,24 @@ fn what_cannot_be_saved_does_not_pass_without_checks() {
 }
 
 #[test]
+fn files_that_git_would_not_commit_by_itself_pass_only_if_they_come_home() {
+    let project = project();
+    let passed = "[[conversation.turn]]\nexpect = 'marked as passed'\ntext = 'done'";
+    let sparse = "git sparse-checkout set --no-cone /SPEC.md; echo kept > work.txt";
+    let run = project.run(&model(&claims_after(sparse, passed)), &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(project.read("work.txt"), "kept\n");
+
+    let project = self::project();
+    let refused = "[[conversation.turn]]\nexpect = 'changes cannot be committed: odd'\ntext = 'done'";
+    let filtered = "git config filter.x.clean false; git config filter.x.required true; echo odd filter=x > .git/info/attributes; echo x > odd";
+    let model = model(&claims_after(filtered, refused));
+    project.run(&model, &["run", "-n", "1"]).assert_ended("max_iterations", 4);
+    assert_script_followed(&model);
+    assert_eq!(project.statuses(), [("A".to_owned(), "pending")]);
+}
+
+#[test]
 fn nothing_passes_that_cannot_come_home() {
     let project = project();
     let repaired = r#"
