@@ -55,9 +55,14 @@ impl CommandPolicy {
         }
     }
 
+    /// Judges a command at the strict level, which asks the contained rules too: it never allows what they deny.
     fn judge(&self, command: &str, directories: Vec<PathBuf>) -> CommandVerdict {
         match shell::parse(command) {
-            Ok(script) => Walker::new(&self.options, &self.paths, &script, directories).verdict(),
+            Ok(script) => {
+                let strict = Walker::new(&self.options, &self.paths, &script, directories).verdict();
+                let contained = strict.is_allowed().then(|| contained::judge(&self.options, command));
+                contained.filter(|verdict| !verdict.is_allowed()).unwrap_or(strict)
+            }
             Err(error) => Denial::new("syntax", format!("The command could not be parsed: {error}."))
                 .instead("Split it into several simple commands.")
                 .into(),

@@ -8,9 +8,14 @@ fn options(mode: Mode) -> PolicyOptions {
     PolicyOptions { level: PolicyLevel::Contained, ..PolicyOptions::new(mode, "/proj") }
 }
 
-/// Asserts the verdict on each command; `rule` is `None` for allowed ones.
+/// Asserts the verdict on each command; `rule` is `None` for allowed ones. The strict level denies what is denied here.
 fn expect(rule: Option<&str>, commands: &[&str]) {
     let policy = CommandPolicy::new(options(Mode::Run));
+    let strict = [Mode::Run, Mode::Sync].map(|mode| CommandPolicy::new(PolicyOptions::new(mode, "/proj")));
+    let is_strictly_allowed =
+        |command: &&&str| strict.iter().any(|strict| strict.check(command).is_allowed());
+    let allowed: Vec<_> = commands.iter().filter(|_| rule.is_some()).filter(is_strictly_allowed).collect();
+    assert!(allowed.is_empty(), "allowed at the strict level: {allowed:?}");
     let wrong: Vec<String> = commands
         .iter()
         .map(|command| (command, policy.check(command)))

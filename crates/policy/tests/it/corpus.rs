@@ -1,6 +1,6 @@
 //! Reads a corpus, judges every case in both modes, and reports all differences at once.
 
-use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
+use autonoe_policy::{CommandPolicy, Mode, PolicyLevel, PolicyOptions, Profile};
 use serde::Deserialize;
 
 use crate::fixture::TestProject;
@@ -132,6 +132,25 @@ pub fn check(file: &str, text: &str, at_least: usize) {
         failures.len(),
         failures.join("\n"),
     );
+}
+
+/// Asserts that the strict level denies every command that the contained level denies.
+pub fn check_levels<'a>(commands: impl Iterator<Item = &'a str>) {
+    let project = TestProject::new();
+    let policy = |level, mode| {
+        let options = project.options(mode, Vec::new());
+        CommandPolicy::new(PolicyOptions { level, allow_destructive: true, ..options })
+    };
+    let contained = policy(PolicyLevel::Contained, Mode::Run);
+    let strict = [Mode::Run, Mode::Sync].map(|mode| policy(PolicyLevel::Strict, mode));
+    let denied: Vec<String> = commands
+        .map(|command| project.substitute(command))
+        .filter(|command| !contained.check(command).is_allowed())
+        .collect();
+    assert!(denied.len() >= 50, "only {} commands are denied", denied.len());
+    for command in &denied {
+        assert!(strict.iter().all(|strict| !strict.check(command).is_allowed()), "allowed: {command}");
+    }
 }
 
 fn judge(policy: &CommandPolicy, command: &str, expected: ExpectedVerdict) -> Option<String> {

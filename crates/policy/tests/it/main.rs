@@ -27,3 +27,11 @@ fn everyday_commands_are_allowed() {
 fn documented_scenarios_get_the_expected_verdicts() {
     corpus::check("seed_rows.toml", include_str!("../corpus/seed_rows.toml"), 50);
 }
+
+#[test]
+fn the_strict_level_allows_nothing_that_the_contained_level_denies() {
+    let corpora = corpus::commands();
+    corpus::check_levels(
+        corpora.iter().map(String::as_str).chain(include_str!("../corpus/real.txt").lines()),
+    );
+}
