@@ -2,6 +2,7 @@
 
 use super::assignments;
 use super::options::{OptionSyntax, ParsedArgs, parse_leading};
+use super::reads;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
 use crate::verdict::{RuleResult, deny, deny_with_hint};
@@ -65,6 +66,15 @@ pub const RULES: &[Rule] = &[
             always("git ls-files | xargs wc -l"),
             always("ls | xargs -I{} echo {}"),
             always("ls | xargs"),
+            always("xargs -a a.txt echo"),
+            always("xargs --arg-file=a.txt -n 1 echo"),
+            never("xargs -a /etc/hostname"),
+            never("xargs -a/etc/hostname echo"),
+            never("xargs -ra /etc/hostname echo"),
+            never("xargs -a /etc/hostname -a a.txt echo"),
+            never("xargs --arg-file=/etc/hostname echo"),
+            never("xargs --arg-file ../x echo"),
+            never("xargs -a $x echo"),
             never("ls | xargs rm"),
             never("ls | xargs -I{} {}"),
             never("ls | xargs sh -c"),
@@ -154,6 +164,10 @@ fn env(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
 
 fn xargs(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let (parsed, command) = parse_leading("xargs", &XARGS, call.args)?;
+    let files = parsed.options.iter().filter(|(option, _)| option == "a" || option == "arg-file");
+    for file in files.filter_map(|(_, value)| value.as_ref()) {
+        reads::judge(scope, file)?;
+    }
     if command.is_empty() {
         return Ok(());
     }
