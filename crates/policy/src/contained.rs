@@ -5,8 +5,11 @@
 //! A command that cannot be seen, such as one that a script runs or whose name is computed, is allowed: the egress
 //! proxy decides what it can reach.
 
+mod build_tasks;
 mod calls;
 mod command_values;
+mod harmless_calls;
+mod npm_words;
 mod publishing;
 mod signals;
 
@@ -229,6 +232,7 @@ impl ContainedWalk<'_> {
                 Part::Parameter { parameter, quoted } if parameter.operation == Operation::Value => {
                     let known = match parameter.name.as_str() {
                         "IFS" => Some(" ".to_owned()),
+                        "PPID" => Some(signals::PARENT.to_owned()),
                         name => self.variables.get(name).cloned(),
                     };
                     (known, *quoted && !parameter.spread)

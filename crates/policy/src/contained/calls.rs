@@ -43,8 +43,11 @@ const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 6] = [
 ];
 
 /// Agents' programs; they have options that turn their own protections off.
-const AGENTS: [&str; 9] =
-    ["autonoe", "claude", "codex", "gemini", "qwen", "opencode", "cursor-agent", "copilot", "amp"];
+#[rustfmt::skip]
+const AGENTS: [&str; 13] = [
+    "autonoe", "claude", "claude-code", "codex", "gemini", "gemini-cli", "qwen", "qwen-code", "opencode", "opencode-ai",
+    "cursor-agent", "copilot", "amp",
+];
 
 impl ContainedWalk<'_> {
     pub fn call(&mut self, argv: &[Arg]) -> RuleResult {
@@ -184,6 +187,11 @@ fn entry_point<'a>(name: &str, args: &'a [Arg]) -> Option<(&'a str, usize)> {
     CONTAINERS.contains(&name).then_some(program)
 }
 
+/// The name of a program without its directory, or of a package without its scope and version.
 fn base_name(program: &str) -> &str {
-    program.rsplit('/').next().unwrap_or(program)
+    let name = program.rsplit('/').next().unwrap_or(program);
+    match name.split_once('@') {
+        Some((package, _)) if !package.is_empty() => package,
+        _ => name,
+    }
 }

@@ -3,6 +3,7 @@
 //! Cloud programs (`aws`, `gcloud`, `az`, `kubectl`) are denied only where their purpose is to deploy: their hosts are
 //! not on the egress allowlist and the user's credentials are not in the sandbox.
 
+use super::{build_tasks, harmless_calls, npm_words};
 use crate::policy_options::PolicyOptions;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::Arg;
@@ -23,6 +24,7 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
         "publish", "npm publish", "release publish", "changeset publish", "unpublish", "deprecate", "login", "adduser",
         "npm login", "dist-tag add", "owner add", "owner rm", "access", "token",
     ]),
+    (&["nx"], &["release"]),
     (&["semantic-release", "release-it", "np", "gh-pages", "surge", "release-plz"], &["*"]),
     (&["cargo", "wasm-pack"], &[
         "publish", "login", "logout", "yank", "owner", "release", "workspaces publish", "ws publish",
@@ -33,9 +35,7 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["python", "python3"], &["setup.py upload", "setup.py register", "~upload"]),
     (&["gem"], &["push", "yank", "owner", "signin"]),
     (&["rake"], &["release"]),
-    (&["mvn", "mvnw"], &["~deploy", "~deploy:deploy", "~release:perform"]),
-    (&["gradle", "gradlew"], &["~publish", "~publishPlugins", "~publishAllPublicationsToMavenCentralRepository"]),
-    (&["sbt"], &["~publish", "~publishSigned"]),
+    (&["mvn", "mvnw"], &["~deploy", "~deploy-file", "~sign-and-deploy-file", "~release:perform", "~publish"]),
     (&["lein"], &["deploy"]),
     (&["dotnet"], &["nuget push"]),
     (&["nuget", "paket"], &["push"]),
@@ -64,7 +64,7 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["terraform", "tofu", "terragrunt"], &["apply", "destroy", "import", "run-all apply", "run-all destroy"]),
     (&["pulumi"], &["up", "update", "destroy"]),
     (&["argocd"], &["app sync"]),
-    (&["kubectl"], &[
+    (&["kubectl", "oc"], &[
         "apply", "create", "delete", "patch", "replace", "scale", "edit", "drain", "rollout restart", "rollout undo",
     ]),
     (&["gcloud"], &["~deploy", "builds submit"]),
@@ -100,10 +100,6 @@ const FLAGS: [&str; 14] = [
 /// The most arguments among which a subcommand is looked for.
 const MAX_LEADING: usize = 64;
 
-/// Programs whose `--dry-run` publishes nothing.
-const DRY_RUNS: [&str; 10] =
-    ["npm", "pnpm", "yarn", "bun", "cargo", "kubectl", "helm", "uv", "poetry", "goreleaser"];
-
 pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
     if let Some(subcommand) = name.strip_prefix("git-") {
         return judge(options, "git", &[&[Arg::plain(subcommand)], args].concat());
@@ -126,9 +122,20 @@ pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
 
 /// The subcommand with which a call publishes; `None` if it does not.
 fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
-    if HOSTS.contains(&name) {
-        return host_write(args);
-    }
+    let form = match name {
+        name if HOSTS.contains(&name) => host_write(args),
+        "gradle" | "gradlew" | "sbt" => build_tasks::publishing_task(name, args),
+        "npm" => listed_form(name, &npm_words::in_full(args)),
+        name => listed_form(name, args),
+    }?;
+    let is_harmless = harmless_calls::shows_help(name, args)
+        || harmless_calls::is_dry_run(name, &form, args)
+        || harmless_calls::stays_on_loopback(name, &form, args);
+    (!is_harmless).then_some(form)
+}
+
+/// The form of [`PUBLISHERS`] that a call has.
+fn listed_form(name: &str, args: &[Arg]) -> Option<String> {
     let forms =
         PUBLISHERS.iter().filter(|(programs, _)| programs.contains(&name)).flat_map(|(_, forms)| *forms);
     let starts = starts(name, args);
@@ -136,16 +143,11 @@ fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
         Some(word) => args
             .iter()
             .any(|arg| arg.literal().is_some_and(|text| text == word || text.ends_with(&format!(":{word}")))),
-        None if *form == "*" => !args.iter().any(|arg| matches!(arg.literal(), Some("--help" | "--version"))),
+        None if *form == "*" => !args.iter().any(|arg| arg.literal() == Some("--version")),
         None if *form == "!" => args.is_empty(),
         None => starts.iter().any(|start| matches_words(&args[*start..], form)),
     })?;
-    let is_dry = DRY_RUNS.contains(&name) && args.iter().filter_map(Arg::literal).any(is_dry_run);
-    (!is_dry).then(|| matched.trim_start_matches(['~', '*', '!']).to_owned())
-}
-
-fn is_dry_run(text: &str) -> bool {
-    matches!(text, "--dry-run" | "--dry-run=client" | "--dry-run=server" | "--snapshot")
+    Some(matched.trim_start_matches(['~', '*', '!']).to_owned())
 }
 
 /// Where the subcommand may begin: at the first word, and after words that may be values of options.

@@ -5,15 +5,19 @@ use crate::policy_options::PolicyOptions;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::Arg;
 
+/// What stands for the value of `$PPID`.
+pub const PARENT: &str = "$PPID";
+
 pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
     match name {
         "kill" => kill(args),
+        "killall5" => refuse("killall5 signals every process."),
         "pkill" | "killall" => by_name(options, name, args),
         _ => Ok(()),
     }
 }
 
-/// Denies process 1 and every process at once (`-1` after a signal or `--`).
+/// Denies process 1, every process at once (`-1` after a signal or `--`), and the process that started the shell.
 fn kill(args: &[Arg]) -> RuleResult {
     let is_signal = |arg: &Arg| arg.literal().is_some_and(|text| text.starts_with('-') && text.len() > 1);
     let targets = match args {
@@ -21,10 +25,23 @@ fn kill(args: &[Arg]) -> RuleResult {
         [option, rest @ ..] if is_signal(option) && !rest.is_empty() => rest,
         args => args,
     };
-    match targets.iter().find(|target| matches!(target.literal(), Some("1" | "-1"))) {
-        Some(_) => refuse("kill may not signal process 1 or every process."),
-        None => Ok(()),
+    for target in targets.iter().filter_map(Arg::literal) {
+        let number = target.trim_start_matches(['-', '+']);
+        if number == PARENT {
+            return refuse("kill may not signal the shell's parent, which is the agent's.");
+        }
+        if is_one(number) {
+            return refuse("kill may not signal process 1 or every process.");
+        }
     }
+    Ok(())
+}
+
+/// Whether a number, in any notation that a `kill` accepts, is 1.
+fn is_one(number: &str) -> bool {
+    let number = number.trim();
+    let digits = number.strip_prefix("0x").or_else(|| number.strip_prefix("0X")).unwrap_or(number);
+    digits.trim_start_matches('0') == "1"
 }
 
 /// Denies a name that would match the agent's own processes or every process.

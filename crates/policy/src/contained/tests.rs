@@ -179,6 +179,88 @@ fn publishing_is_denied_wherever_it_can_be_seen() {
 }
 
 #[test]
+fn publishing_has_many_names() {
+    expect(
+        Some("contained.publish"),
+        &[
+            "npm pub",
+            "npm pu",
+            "npm publis --access public",
+            "npm unpub x",
+            "npm -s add-user",
+            "npm author add x",
+            "npm dist-tags add x@1 latest",
+            "npm publish --dry-run --no-dry-run",
+            "npm publish --dry-run --dry-run=false",
+            "npm publish --dry-run false",
+            "npm publish --tag --dry-run",
+            "pnpm publish --dry-run --no-dry-run",
+            "git push --dry-run --no-dry",
+            "git push -o -n",
+            "npm publish --help --no-help",
+            "npm publish --tag -h",
+            "cargo publish -- --help",
+            "kubectl apply -f x --dry-run=client --dry-run=none",
+            "kubectl apply -f x -l --dry-run=client",
+            "git lfs push -n",
+            "cargo login --dry-run=false",
+            "mvn deploy:deploy-file -Dfile=x",
+            "mvn deploy:deploy",
+            "mvn org.apache.maven.plugins:maven-deploy-plugin:3.1.1:deploy-file",
+            "oc apply -f x",
+            "npx nx release",
+            "npx vercel@latest deploy",
+            "npx semantic-release@24",
+            "gradle publishAllPublicationsToX",
+            "./gradlew :lib:publishMavenPublicationToStagingRepository",
+            "gradle pub",
+            "sbt '+publishSigned'",
+            "sbt 'clean; core/publish'",
+            "docker push example.org/localhost:5000/x",
+            "docker push localhost",
+            "docker push 127.example.org/x",
+            "podman push localhost:5000/x docker://example.org/x",
+            "docker login example.org -p localhost:5000",
+        ],
+    );
+}
+
+#[test]
+fn what_publishes_nothing_is_allowed() {
+    expect(
+        None,
+        &[
+            "cargo login --help",
+            "cargo publish -h",
+            "docker login --help && docker push -h",
+            "git push --help; git push -h",
+            "npm publish --help && npm pub -h",
+            "gh pr create --help",
+            "twine upload --help",
+            "git push --dry-run origin main",
+            "git push -n",
+            "git push -o x --dry-run",
+            "npx semantic-release --dry-run",
+            "semantic-release -d",
+            "nx release --dry-run",
+            "npm publish --no-dry-run --dry-run",
+            "npm publish --tag next --dry-run=true",
+            "cargo publish --allow-dirty --dry-run",
+            "kubectl apply -f x -n prod --dry-run=server",
+            "goreleaser release --snapshot --clean",
+            "docker push localhost:5000/app:dev",
+            "docker push -q 127.0.0.1:5000/app",
+            "docker image push '[::1]:5000/app'",
+            "docker login -u x localhost:5000",
+            "podman push app docker://localhost:5000/app",
+            "npm test && npm t && npm prune && npm pack && npm ping",
+            "gradle publishToMavenLocal publishMavenPublicationToMavenLocal",
+            "sbt publishLocal +test",
+        ],
+    );
+}
+
+#[test]
 fn signals_to_everything_and_switches_are_denied() {
     expect(
         Some("contained.signal"),
@@ -196,6 +278,13 @@ fn signals_to_everything_and_switches_are_denied() {
             "sudo kill -9 1",
             "bash -c 'kill -1 -1'",
             "ls | xargs kill 1",
+            "kill 01",
+            "kill 0x1",
+            "kill -9 -- -01",
+            "kill $PPID",
+            "kill -9 \"$PPID\"",
+            "parent=$PPID; kill $parent",
+            "killall5 -9",
         ],
     );
     expect(
@@ -208,6 +297,8 @@ fn signals_to_everything_and_switches_are_denied() {
             "claude --dangerously-skip-permissions -p x",
             "codex exec -s danger-full-access x",
             "npx gemini --yolo",
+            "npx @anthropic-ai/claude-code --dangerously-skip-permissions",
+            "npx -y @openai/codex@latest exec -s danger-full-access x",
         ],
     );
 }

@@ -1,0 +1,32 @@
+//! Tasks of Gradle and sbt that publish. Plugins and repositories give them many names, so they are recognized by form.
+
+use crate::words::Arg;
+
+/// The task with which a call publishes; `None` if it does not.
+pub fn publishing_task(program: &str, args: &[Arg]) -> Option<String> {
+    let is_publishing = if program == "sbt" { is_sbt_task } else { is_gradle_task };
+    args.iter()
+        .filter_map(Arg::literal)
+        .filter(|text| !text.starts_with('-'))
+        .flat_map(|text| text.split([';', ' ', '/', ':']))
+        .map(|task| task.trim_start_matches('+'))
+        .find(|task| is_publishing(task))
+        .map(str::to_owned)
+}
+
+/// `publish`, what Gradle takes for an abbreviation of it, and `publish…` to anything but the local repository.
+fn is_gradle_task(task: &str) -> bool {
+    let is_abbreviated = task.len() > 2 && "publish".starts_with(task);
+    let is_publish = task
+        .strip_prefix("publish")
+        .is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains("ToMavenLocal"));
+    let releases =
+        ["uploadArchives", "closeAndReleaseRepository", "releaseRepository", "jreleaserFullRelease"];
+    is_abbreviated || is_publish || releases.contains(&task)
+}
+
+fn is_sbt_task(task: &str) -> bool {
+    let releases =
+        ["publish", "publishSigned", "release", "sonatypeRelease", "sonatypeBundleRelease", "ci-release"];
+    releases.contains(&task)
+}
