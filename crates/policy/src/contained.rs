@@ -8,6 +8,7 @@
 mod build_tasks;
 mod calls;
 mod command_values;
+mod git_values;
 mod harmless_calls;
 mod npm_words;
 mod publishing;
@@ -32,13 +33,14 @@ const MAX_TEXT_DEPTH: usize = 6;
 const MAX_TEXT: usize = 1024 * 1024;
 /// How often the bodies of all loops together are judged again.
 const MAX_LOOP_WALKS: usize = 256;
-/// The most values of a loop's variable for which its body is judged.
+/// The most values of a loop's variable, or inputs of `xargs`, for which what runs with them is judged.
 const MAX_LOOP_VALUES: usize = 8;
 
 pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
     let mut judgement = ContainedWalk {
         options,
         variables: HashMap::new(),
+        renames: HashMap::new(),
         text_depth: 0,
         text_left: MAX_TEXT,
         loop_walks: 0,
@@ -58,6 +60,8 @@ struct ContainedWalk<'a> {
     options: &'a PolicyOptions,
     /// The variables that were last set to a known text.
     variables: HashMap<String, String>,
+    /// What `alias` and `hash -p` made names of commands mean.
+    renames: HashMap<String, String>,
     text_depth: usize,
     text_left: usize,
     loop_walks: usize,
@@ -92,12 +96,32 @@ impl ContainedWalk<'_> {
 
     fn pipeline(&mut self, pipeline: &Pipeline, script: &Script) -> RuleResult {
         pipeline.commands.iter().try_for_each(|command| self.command(command, script))?;
-        if !pipeline.commands.iter().any(|command| self.is_shell_on_input(command)) {
+        let runs_input = pipeline.commands.iter().any(|command| self.is_shell_on_input(command));
+        let appending: Vec<Vec<Arg>> =
+            pipeline.commands.iter().filter_map(|command| self.command_of_xargs(command)).collect();
+        if !runs_input && appending.is_empty() {
             return Ok(());
         }
         let texts: Vec<String> =
             pipeline.commands.iter().flat_map(|command| self.printed(command, script)).collect();
-        texts.iter().try_for_each(|text| self.text(text))
+        if runs_input {
+            texts.iter().try_for_each(|text| self.text(text))?;
+        }
+        for command in appending.iter().take(MAX_LOOP_VALUES) {
+            for text in texts.iter().take(MAX_LOOP_VALUES) {
+                self.call(&calls::with_input(command, text.trim()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges the substitutions in text such as `a[$(command)]`: bash runs them where it evaluates the index.
+    fn subscript(&mut self, text: &str) -> RuleResult {
+        let Some(open) = text.find('[') else { return Ok(()) };
+        match text[open..].contains("$(") || text[open..].contains('`') {
+            true => self.text(&format!(": \"{}\"", text.replace('"', ""))),
+            false => Ok(()),
+        }
     }
 
     fn command(&mut self, command: &Command, script: &Script) -> RuleResult {
@@ -155,10 +179,10 @@ impl ContainedWalk<'_> {
             }
             CommandKind::Function { body, .. } => self.command(body, script),
             CommandKind::Test(conditions) => conditions.iter().try_for_each(|condition| match condition {
-                Condition::Bare(word) | Condition::Unary(_, word) => self.word(word, script),
+                Condition::Bare(word) | Condition::Unary(_, word) => self.operand(word, script),
                 Condition::Binary(left, _, right) => {
-                    self.word(left, script)?;
-                    self.word(right, script)
+                    self.operand(left, script)?;
+                    self.operand(right, script)
                 }
             }),
             CommandKind::Arithmetic(expression) => self.word(expression, script),
@@ -184,6 +208,7 @@ impl ContainedWalk<'_> {
                     [only] if only.literal().is_some() => {
                         self.variables.insert(assignment.name.clone(), only.text.clone());
                         self.variable(&assignment.name, &only.text)?;
+                        self.subscript(&only.text)?;
                     }
                     _ => {
                         self.variables.remove(&assignment.name);
@@ -203,6 +228,12 @@ impl ContainedWalk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Judges an operand of `[[ … ]]`, which may be evaluated as arithmetic.
+    fn operand(&mut self, word: &Word, script: &Script) -> RuleResult {
+        self.word(word, script)?;
+        literal(word).map_or(Ok(()), |text| self.subscript(&text))
     }
 
     /// Judges the commands in a word's expansions.
@@ -288,6 +319,13 @@ impl ContainedWalk<'_> {
         let CommandKind::Simple(simple) = &command.kind else { return false };
         let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
         calls::is_shell_on_input(&argv)
+    }
+
+    /// The arguments of `xargs`, to which it appends what it reads.
+    fn command_of_xargs(&self, command: &Command) -> Option<Vec<Arg>> {
+        let CommandKind::Simple(simple) = &command.kind else { return None };
+        let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
+        argv.first()?.literal().is_some_and(|name| name.ends_with("xargs")).then_some(argv)
     }
 
     /// The known text that a command passes to the next one, or reads itself.

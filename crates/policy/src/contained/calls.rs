@@ -1,7 +1,8 @@
 //! One command at the contained level: the command itself, and the commands that it runs, as far as its arguments
 //! show them.
 
-use super::command_values::{command_of_setting, is_command_variable};
+use super::command_values::{command_of_setting, is_command_variable, settings_of_parameters};
+use super::git_values::git_commands;
 use super::{ContainedWalk, publishing, signals};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
@@ -14,14 +15,15 @@ const SHELLS: [&str; 8] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "m
 /// Programs that run another command. Where it begins depends on their options, so every argument may begin it, and an
 /// argument with blanks may be a script.
 #[rustfmt::skip]
-const WRAPPERS: [&str; 69] = [
+const WRAPPERS: [&str; 79] = [
     "timeout", "gtimeout", "nice", "ionice", "nohup", "time", "env", "xargs", "sudo", "doas", "su", "runuser",
     "command", "builtin", "exec", "setsid", "stdbuf", "unbuffer", "script", "watch", "watchexec", "entr",
     "parallel", "flock", "chroot", "unshare", "nsenter", "bwrap", "firejail", "strace", "ltrace", "busybox",
     "taskset", "chrt", "caffeinate", "systemd-run", "tmux", "screen", "dotenv", "direnv", "mise", "asdf",
     "nodemon", "concurrently", "npx", "bunx", "pnpx", "uvx", "pipx", "uv", "poetry", "pdm", "rye", "hatch",
     "bundle", "dotenvx", "cross-env", "retry", "coproc", "trap", "proxychains", "ssh-agent", "nix", "nix-shell",
-    "complete", "compgen", "mapfile", "readarray", "bind",
+    "complete", "compgen", "mapfile", "readarray", "bind", "perf", "gdb", "lldb", "rr", "valgrind", "heaptrack",
+    "hyperfine", "chronic", "proot", "faketime",
 ];
 
 /// Programs that run a command in a container, and the subcommands with which they do.
@@ -33,14 +35,18 @@ const CONTAINERS: [&str; 15] = [
 const CONTAINER_SUBCOMMANDS: [&str; 4] = ["run", "exec", "enter", "create"];
 
 /// Subcommands of other programs that run another command.
-const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 6] = [
-    ("npm", &["exec", "x"]),
+const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 7] = [
+    ("npm", &["exec", "exe", "x"]),
+    ("go", &["run"]),
     ("pnpm", &["exec", "dlx"]),
     ("yarn", &["exec", "dlx", "workspace", "workspaces"]),
     ("bun", &["x"]),
     ("git", &["submodule", "rebase", "bisect", "filter-branch"]),
     ("cargo", &["watch"]),
 ];
+
+/// The most values that are put into a command's arguments.
+const MAX_VALUES: usize = 64;
 
 /// Agents' programs; they have options that turn their own protections off.
 #[rustfmt::skip]
@@ -49,11 +55,21 @@ const AGENTS: [&str; 13] = [
     "cursor-agent", "copilot", "amp",
 ];
 
+/// Built-ins that evaluate the index in an argument such as `a[$(command)]`.
+#[rustfmt::skip]
+const EVALUATING: [&str; 13] = [
+    "test", "[", "let", "read", "unset", "declare", "typeset", "local", "export", "readonly", "printf", "wait", "getopts",
+];
+
 impl ContainedWalk<'_> {
     pub fn call(&mut self, argv: &[Arg]) -> RuleResult {
+        let argv = self.renamed(argv);
         let Some((name, args)) = argv.split_first() else { return Ok(()) };
         let Some(name) = name.literal().map(base_name) else { return Ok(()) };
         self.program(name, args)?;
+        if name == "parallel" {
+            parallel_calls(args).iter().try_for_each(|call| self.call(call))?;
+        }
         let Some(start) = inner_command(name, args) else { return Ok(()) };
         for (at, arg) in args.iter().enumerate().skip(start).take(MAX_SCANNED) {
             let Some(text) = arg.literal() else { continue };
@@ -62,9 +78,22 @@ impl ContainedWalk<'_> {
                 judge_variable(variable)?;
                 self.variable(variable, value)?;
             }
-            match text.contains(char::is_whitespace) {
-                true => self.text(text)?,
-                false => self.program(base_name(text), &args[at + 1..])?,
+            let rest = &args[at + 1..];
+            for text in [Some(text), attached_value(name, text)].into_iter().flatten() {
+                match text.contains(char::is_whitespace) {
+                    // `env -S 'git -C x' push` appends the arguments to the text's words.
+                    true if name == "env" => {
+                        let words = text.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
+                        let words: Vec<Arg> =
+                            words.map(Arg::plain).chain(rest.iter().take(MAX_VALUES).cloned()).collect();
+                        if let [program, args @ ..] = words.as_slice() {
+                            self.program(base_name(&program.text), args)?;
+                        }
+                        self.text(text)?;
+                    }
+                    true => self.text(text)?,
+                    false => self.program(base_name(text), rest)?,
+                }
             }
         }
         entry_point(name, args).map_or(Ok(()), |(program, at)| {
@@ -74,8 +103,31 @@ impl ContainedWalk<'_> {
         })
     }
 
-    /// Judges the value of a variable that is run as a command.
+    /// The arguments with the command's name replaced by what `alias` or `hash -p` made it mean.
+    fn renamed(&self, argv: &[Arg]) -> Vec<Arg> {
+        let meaning = argv.first().and_then(Arg::literal).and_then(|name| self.renames.get(name));
+        match meaning {
+            Some(meaning) => {
+                meaning.split_whitespace().map(Arg::plain).chain(argv.iter().skip(1).cloned()).collect()
+            }
+            None => argv.to_vec(),
+        }
+    }
+
+    /// Judges the value of a variable that is run as a command, or that is one of git's settings.
     pub fn variable(&mut self, name: &str, value: &str) -> RuleResult {
+        if name == "GIT_CONFIG_PARAMETERS" {
+            let settings = settings_of_parameters(value);
+            return settings.iter().try_for_each(|command| self.text(command));
+        }
+        if let Some((_, number)) = name.strip_prefix("GIT_CONFIG_").and_then(|rest| rest.split_once('_')) {
+            self.variables.insert(name.to_owned(), value.to_owned());
+            let known = |part: &str| self.variables.get(&format!("GIT_CONFIG_{part}_{number}"));
+            let setting = known("KEY").zip(known("VALUE"));
+            if let Some(command) = setting.and_then(|(key, value)| command_of_setting(key, value)) {
+                self.text(&command)?;
+            }
+        }
         match is_command_variable(name) {
             true => self.text(value.trim_start_matches('!')),
             false => Ok(()),
@@ -92,10 +144,30 @@ impl ContainedWalk<'_> {
                 self.text(&words.join(" "))
             }
             "alias" => {
-                let values = args.iter().filter_map(|arg| arg.literal()?.split_once('='));
-                values.map(|(_, value)| value).try_for_each(|value| self.text(value))
+                let texts = args.iter().filter_map(Arg::literal);
+                for (name, meaning) in texts.filter_map(|text| text.split_once('=')) {
+                    self.renames.insert(name.to_owned(), meaning.to_owned());
+                    self.text(meaning)?;
+                }
+                Ok(())
             }
-            "git" => git_commands(args).iter().try_for_each(|command| self.text(command)),
+            "hash" => {
+                if let [option, path, name, ..] = args
+                    && option.literal() == Some("-p")
+                    && let (Some(path), Some(name)) = (path.literal(), name.literal())
+                {
+                    self.renames.insert(name.to_owned(), path.to_owned());
+                }
+                Ok(())
+            }
+            "make" | "gmake" => make_scripts(args).iter().try_for_each(|script| self.text(script)),
+            "git" => {
+                let commands = git_commands(args, &self.variables);
+                commands.iter().try_for_each(|command| self.text(command))
+            }
+            builtin if EVALUATING.contains(&builtin) => {
+                args.iter().filter_map(Arg::literal).try_for_each(|text| self.subscript(text))
+            }
             shell if SHELLS.contains(&shell) => script_of(args).map_or(Ok(()), |script| self.text(script)),
             _ => Ok(()),
         }
@@ -169,12 +241,52 @@ fn script_of(args: &[Arg]) -> Option<&str> {
     args[at + 1..].iter().find_map(|arg| arg.literal().filter(|text| !text.starts_with(['-', '+'])))
 }
 
-/// The commands of aliases and other settings that `git -c KEY=VALUE` and `git config KEY VALUE` define.
-fn git_commands(args: &[Arg]) -> Vec<String> {
-    let literals: Vec<&str> = args.iter().take(64).map(|arg| arg.literal().unwrap_or_default()).collect();
-    let attached = literals.iter().filter_map(|text| text.split_once('='));
-    let following = literals.windows(2).map(|pair| (pair[0], pair[1])).filter(|(key, _)| !key.contains('='));
-    attached.chain(following).filter_map(|(key, value)| command_of_setting(key, value)).collect()
+/// The value attached to an option of a wrapper: `--split-string=git push`, `-c'git push'`, and `-iS'git push'` of env.
+fn attached_value<'a>(wrapper: &str, text: &'a str) -> Option<&'a str> {
+    let value = match text.strip_prefix("--") {
+        Some(long) => long.split_once('=')?.1,
+        None => {
+            let letters = text.strip_prefix('-')?;
+            match letters.find('S').filter(|_| wrapper == "env") {
+                Some(at) => &letters[at + 1..],
+                None => letters.get(1..)?,
+            }
+        }
+    };
+    (!value.is_empty()).then_some(value)
+}
+
+/// The commands that `parallel command ::: values` runs.
+fn parallel_calls(args: &[Arg]) -> Vec<Vec<Arg>> {
+    let is_separator = |arg: &Arg| arg.text.starts_with(":::");
+    let Some(at) = args.iter().position(is_separator) else { return Vec::new() };
+    let start = args[..at].iter().position(|arg| !arg.text.starts_with('-')).unwrap_or(at);
+    let values = args[at..].iter().filter(|arg| !is_separator(arg)).filter_map(Arg::literal);
+    values.take(MAX_VALUES).map(|value| with_input(&args[start..at], value)).collect()
+}
+
+/// A command with one more argument, which replaces `{}` if that occurs.
+pub fn with_input(command: &[Arg], input: &str) -> Vec<Arg> {
+    let has_mark = command.iter().any(|arg| arg.text.contains("{}"));
+    let replaced = command.iter().map(|arg| Arg { text: arg.text.replace("{}", input), ..arg.clone() });
+    let words = input.split_whitespace().filter(|_| !has_mark).take(MAX_VALUES).map(Arg::plain);
+    replaced.chain(words).collect()
+}
+
+/// The text that make runs because of its arguments: the value of `SHELL`, and what `--eval` adds.
+fn make_scripts(args: &[Arg]) -> Vec<String> {
+    let literals: Vec<&str> =
+        args.iter().take(MAX_VALUES).map(|arg| arg.literal().unwrap_or_default()).collect();
+    let values = literals.iter().filter_map(|text| text.split_once('='));
+    let following = literals.windows(2).map(|pair| (pair[0], pair[1]));
+    values
+        .chain(following)
+        .filter_map(|(name, value)| match name.trim_end_matches([':', '?', '+']) {
+            "SHELL" => Some(value.to_owned()),
+            "--eval" | "-E" => Some(value.replace("$(shell ", "$(").replace([':', '\t'], ";")),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The program that a container starts instead of its own, and where its arguments may begin.

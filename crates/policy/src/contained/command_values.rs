@@ -39,3 +39,11 @@ pub fn command_of_setting(key: &str, value: &str) -> Option<String> {
         _ => is_command.then(|| value.to_owned()),
     }
 }
+
+/// What git runs for the settings in `GIT_CONFIG_PARAMETERS`: `'key=value'` or `'key'='value'`.
+pub fn settings_of_parameters(parameters: &str) -> Vec<String> {
+    let pieces: Vec<&str> = parameters.split('\'').filter(|piece| !piece.trim().is_empty()).collect();
+    let joined = pieces.iter().filter_map(|piece| piece.split_once('='));
+    let apart = pieces.windows(3).filter(|three| three[1] == "=").map(|three| (three[0], three[2]));
+    joined.chain(apart).filter_map(|(key, value)| command_of_setting(key, value)).collect()
+}

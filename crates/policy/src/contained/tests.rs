@@ -226,6 +226,67 @@ fn publishing_has_many_names() {
 }
 
 #[test]
+fn commands_that_others_run_are_seen() {
+    expect(
+        Some("contained.publish"),
+        &[
+            "env -i -S'git push'",
+            "env -iS 'git push'",
+            "env -i PATH=/usr/bin -S 'git push'",
+            "env -vS'git push'",
+            "env --split-string='git push'",
+            "env -S'git -C x' push",
+            "su -c'git push'",
+            "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.y GIT_CONFIG_VALUE_0=push git y",
+            "env GIT_CONFIG_COUNT=1 GIT_CONFIG_VALUE_0=push GIT_CONFIG_KEY_0=alias.y git y",
+            "GIT_CONFIG_PARAMETERS=\"'alias.y=push'\" git y",
+            "GIT_CONFIG_PARAMETERS=\"'alias.y'='push'\" git y",
+            "V=push git --config-env=alias.y=V y",
+            "V=push git --config-env alias.y=V y",
+            "git difftool -y -x 'git push' HEAD",
+            "git difftool --extcmd='git push'",
+            "git grep -O'git push' foo",
+            "git grep --open-files='git push' foo",
+            "git fetch --upload-pack='git push' .",
+            "git clone -u 'git push' . x",
+            "git rebase --exec='git push' main",
+            "printf push | xargs git",
+            "xargs git <<< push",
+            "echo push | xargs -I{} git {} origin",
+            "perf stat git push",
+            "gdb -batch -ex run --args git push",
+            "parallel git ::: push",
+            "parallel -j2 git {} origin ::: fetch push",
+            "make SHELL='git push' x",
+            "make --eval='x:;git push' x",
+            "make --eval='$(shell git push)'",
+            "test -v 'a[$(git push)]'",
+            "[ -v 'a[$(git push)]' ]",
+            "[[ -v 'a[$(git push)]' ]]",
+            "let 'a[$(git push)]=1'",
+            "printf -v 'a[`git push`]' x",
+            "x='a[$(git push)]'; echo $((x))",
+            "declare -i x='a[$(git push)]'",
+            "hash -p /usr/bin/git foo; foo push",
+            "alias g=git; g push",
+        ],
+    );
+    expect(
+        None,
+        &[
+            "env -i -S'git status'",
+            "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=user.name GIT_CONFIG_VALUE_0=push git log",
+            "git difftool -y -x 'diff -u' HEAD && git grep -O'less' foo && git clean -x -n",
+            "git ls-files | xargs git add && echo src | xargs ls",
+            "parallel gzip ::: a b && perf stat cargo test && gdb --args ./app push",
+            "make SHELL=/bin/bash test && make --eval='x:;ls' x",
+            "test -v 'a[0]' && let 'i=i+1' && x='[a](b)' && printf '%s' '[ok]'",
+            "alias ls='ls -l'; ls; alias g=git; g status",
+        ],
+    );
+}
+
+#[test]
 fn what_publishes_nothing_is_allowed() {
     expect(
         None,
