@@ -3,18 +3,25 @@
 
 use std::path::{Path, PathBuf};
 
+use autonoe_files::real_place;
 use autonoe_sandbox::{Bounds, RoomConfig, SandboxLayer};
 use autonoe_store::UserConfig;
 
 use crate::environment::Environment;
 
-/// Lets checks read the toolchain and the user's `read`, without the user's `write` in them.
-pub fn show_only_what_is_fixed(room: &mut RoomConfig, environment: &Environment, user: &UserConfig) {
+/// Lets checks read the toolchain and the user's `read`, without the user's `write` in them and what a link in `written`, where agents may
+/// write, leads to.
+pub fn show_only_what_is_fixed(
+    room: &mut RoomConfig,
+    environment: &Environment,
+    user: &UserConfig,
+    written: &[PathBuf],
+) {
     let toolchain = environment.toolchain();
-    let written = real_paths(&user.sandbox.write);
-    let mut read = real_paths(&[toolchain.read.as_slice(), &user.sandbox.read].concat());
-    read.retain(|path| !is_within(path, &written));
-    (room.bounds.read, room.bounds.hidden) = (read, written);
+    let hidden = real_places(&user.sandbox.write, written);
+    let mut read = real_places(&[toolchain.read.as_slice(), &user.sandbox.read].concat(), written);
+    read.retain(|path| !is_within(path, &hidden));
+    (room.bounds.read, room.bounds.hidden) = (read, hidden);
     if room.sandbox.layer() == SandboxLayer::None {
         return;
     }
@@ -51,8 +58,8 @@ fn fixed_path(path: &str, bounds: &Bounds) -> Option<String> {
     (bounds.has_read_only(&real) && !is_within(&real, &bounds.hidden)).then(|| real.display().to_string())
 }
 
-fn real_paths(paths: &[PathBuf]) -> Vec<PathBuf> {
-    paths.iter().filter_map(|path| path.canonicalize().ok()).collect()
+fn real_places(places: &[PathBuf], written: &[PathBuf]) -> Vec<PathBuf> {
+    places.iter().filter_map(|place| real_place(place, written).ok()).collect()
 }
 
 fn is_within(path: &Path, directories: &[PathBuf]) -> bool {

@@ -12,7 +12,9 @@ use std::time::Duration;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::mode::Mode;
 use autonoe_core::redact::SecretValues;
-use autonoe_files::{SETTINGS_LIMIT, UntrustedDir, Visibility, credentials_within, read_text};
+use autonoe_files::{
+    PlaceError, SETTINGS_LIMIT, UntrustedDir, Visibility, credentials_within, read_text, real_place,
+};
 use autonoe_policy::{PermissionSet, PolicyOptions, Profile, read_only_names, registries};
 use autonoe_sandbox::{
     Bounds, EgressRules, HostPattern, Repository, RepositoryProblem, RoomConfig, RoomLimits,
@@ -214,7 +216,7 @@ pub fn checkout_factory(
 ) -> CheckoutFactory {
     let mut check_room = room_config.clone();
     use_own_search_path(&mut check_room.env, environment);
-    show_only_what_is_fixed(&mut check_room, environment, user);
+    show_only_what_is_fixed(&mut check_room, environment, user, &written(project, environment, user));
     // Checks have a home of their own with settings for git.
     check_room.env.retain(|(name, _)| !name.starts_with("GIT_CONFIG_"));
     check_room.bounds.shown_at = None;
@@ -279,6 +281,36 @@ pub fn readable(environment: &Environment, user: &UserConfig) -> Vec<PathBuf> {
     [environment.toolchain().read.as_slice(), &user.sandbox.read, &user.sandbox.write].concat()
 }
 
+/// What agents may write, now or in a run of another kind: the project with the working tree around it, and `write` of the user's
+/// config.toml.
+pub fn written(project: &Project, environment: &Environment, user: &UserConfig) -> Vec<PathBuf> {
+    let root = project.root();
+    let repository = Repository::around(root);
+    let home = environment.home.as_deref().and_then(|home| home.canonicalize().ok());
+    let top = Some(repository.top(root)).filter(|top| home.is_none_or(|home| !home.starts_with(top)));
+    let project = [root].into_iter().chain(top).map(Path::to_owned);
+    project.chain(user.sandbox.write.iter().cloned()).collect()
+}
+
+/// One sentence for each place of the user that agents may have replaced by a link to other files.
+pub fn redirected(places: &[PathBuf], written: &[PathBuf]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for place in places {
+        if let Err(why @ PlaceError::Redirected { .. }) = real_place(place, written) {
+            let sentence = format!("{} {why}; it is left out of the sandbox.", place.display());
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+    }
+    sentences
+}
+
+/// The places of `write` in the user's config.toml that exist and that agents did not redirect.
+fn writable(user: &UserConfig, written: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    user.sandbox.write.iter().filter(|place| real_place(place, written).is_ok()).cloned()
+}
+
 /// The room's private directory for temporary files; `None` without a sandbox.
 pub fn temporary(layer: SandboxLayer, place: &WorkPlace) -> Option<PathBuf> {
     match layer {
@@ -318,7 +350,8 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     bounds.read =
         repository.above.iter().cloned().chain(PermissionSet::new(policy).readable_paths()).collect();
     let outside = repository.directories.into_iter().filter(|directory| !directory.starts_with(root));
-    bounds.write = user.sandbox.write.iter().cloned().chain(outside).filter(|path| path.exists()).collect();
+    let written = written(project, environment, user);
+    bounds.write = writable(user, &written).chain(outside).collect();
     bounds.hidden = vec![environment.state_home.clone()];
     let home = home_in_project(project, environment);
     bounds.hidden.extend(home.iter().flat_map(|home| credentials_within(home)));
@@ -343,7 +376,7 @@ fn bounds_of_workspace(
     // What the project's agents, hooks and skills consist of.
     bounds.read.push(project.autonoe_dir());
     bounds.read.extend(place.borrowed());
-    bounds.write = user.sandbox.write.iter().filter(|path| path.exists()).cloned().collect();
+    bounds.write = writable(user, &written(project, environment, user)).collect();
     bounds.hidden = vec![environment.state_home.clone()];
     bounds.limits = limits(user);
     bounds.tracing = true;

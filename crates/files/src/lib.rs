@@ -11,6 +11,7 @@ mod open;
 mod path_mapping;
 mod read;
 mod read_lease;
+mod real_place;
 mod remove;
 mod replace;
 mod size;
@@ -25,6 +26,7 @@ pub use open::{find_regular, link_beneath, open_beneath, open_or_create, open_re
 pub use path_mapping::PathMapping;
 pub use read::{read_bytes, read_bytes_beneath, read_opened, read_start, read_text, to_text};
 pub use read_lease::{LeaseError, ReadLease};
+pub use real_place::{PlaceError, real_place};
 pub use remove::remove_tree;
 pub use replace::{replace_beneath, rewrite_beneath};
 pub use size::{DOCUMENT_LIMIT, SETTINGS_LIMIT, show_bytes};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use autonoe_core::mode::Mode;
+use autonoe_files::real_place;
 
 use crate::paths::may_read_outside;
 use crate::permissions::command_pattern::simple_commands;
@@ -38,11 +39,14 @@ impl PermissionSet {
     pub fn new(options: &PolicyOptions) -> Self {
         let temp = options.temp.as_ref().map(|temp| temp.canonicalize().unwrap_or_else(|_| temp.clone()));
         let agent = std::iter::once(options.root.clone()).chain(temp).collect();
+        let written: Vec<PathBuf> =
+            options.written.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let readable = options.readable.iter().filter_map(|path| real_place(path, &written).ok());
         Self {
             rules: options.permissions.clone(),
             tools: options.tools.clone(),
-            dirs: BaseDirs { agent, home: options.home.clone(), mapping: options.mapping.clone() },
-            readable: options.readable.iter().filter_map(|path| path.canonicalize().ok()).collect(),
+            readable: readable.collect(),
+            dirs: BaseDirs { agent, written, home: options.home.clone(), mapping: options.mapping.clone() },
             mode: options.mode,
         }
     }
@@ -50,7 +54,8 @@ impl PermissionSet {
     /// Every path outside the project that may be read, canonical.
     pub fn readable_paths(&self) -> Vec<PathBuf> {
         // A path that does not exist contains nothing to read.
-        let named = self.readable_roots().into_iter().filter_map(|path| path.canonicalize().ok());
+        let named = self.readable_roots().into_iter();
+        let named = named.filter_map(|path| real_place(&path, &self.dirs.written).ok());
         self.readable.iter().cloned().chain(named).collect()
     }
 

@@ -48,6 +48,8 @@ pub struct PolicyOptions {
     pub home: Option<PathBuf>,
     /// Paths outside the project that may be read: the toolchain, and what the user added.
     pub readable: Vec<PathBuf>,
+    /// What agents may write, now or in another run: nothing outside is readable through a link in there.
+    pub written: Vec<PathBuf>,
     /// Files that no agent may write because checks depend on them.
     pub guarded: ProtectedFiles,
     /// Git lock files that may be removed.
@@ -75,6 +77,7 @@ impl PolicyOptions {
             temp: None,
             home: None,
             readable: Vec::new(),
+            written: Vec::new(),
             guarded: ProtectedFiles::default(),
             git_locks: GitLocks::default(),
         }

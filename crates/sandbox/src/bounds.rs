@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use autonoe_files::PathMapping;
+use autonoe_files::{PathMapping, PlaceError, real_place};
 use serde::{Deserialize, Serialize};
 
 use crate::{os_text, system, system_paths};
@@ -192,6 +192,22 @@ impl Bounds {
     /// The writable paths of the user: the project and `write`.
     pub(crate) fn writable(&self) -> impl Iterator<Item = &Path> {
         [&self.root].into_iter().chain(&self.write).map(PathBuf::as_path)
+    }
+
+    /// Leaves out places that lead out of what programs here can write: one of them may have put a link there. Returns a sentence for each.
+    pub(crate) fn leave_out_redirected(&mut self) -> Vec<String> {
+        let written: Vec<PathBuf> = self.writable().chain(self.private()).map(Path::to_owned).collect();
+        let mut left_out = Vec::new();
+        for places in [&mut self.read, &mut self.write] {
+            places.retain(|place| match real_place(place, &written) {
+                Err(why @ PlaceError::Redirected { .. }) => {
+                    left_out.push(format!("{} {why}; it was left out of the sandbox.", place.display()));
+                    false
+                }
+                Ok(_) | Err(PlaceError::Io(_)) => true,
+            });
+        }
+        left_out
     }
 
     /// The writable directories that belong to the room itself.

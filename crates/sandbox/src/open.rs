@@ -137,13 +137,14 @@ impl Sandbox {
 
     async fn open_with(
         &self,
-        bounds: Bounds,
+        mut bounds: Bounds,
         plan: impl FnOnce(&Bounds, Vec<PathBuf>) -> CleanupPlan + Send + 'static,
     ) -> Result<Room, OpenError> {
         let sandbox = self.clone();
         let opening = tokio::task::spawn_blocking(move || {
+            let left_out = bounds.leave_out_redirected();
             let cleanup = plan(&bounds, sandbox.missing(&bounds.protected));
-            sandbox.build(bounds, cleanup)
+            sandbox.build(bounds, cleanup).map(|room| room.note_left_out(left_out))
         });
         opening.await.map_err(|error| OpenError::Io(io::Error::other(error)))?
     }

@@ -42,6 +42,8 @@ pub struct Room {
     room_handle: Arc<RoomHandle>,
     egress_listener: Option<TcpListener>,
     shutdown: Option<RoomShutdown>,
+    /// One sentence for each place that it does not show although its bounds name it.
+    left_out: Vec<String>,
 }
 
 /// What is needed to shut down a room.
@@ -62,7 +64,12 @@ impl Room {
         mapping: Option<PathMapping>,
     ) -> io::Result<Self> {
         let room_handle = Arc::new(RoomHandle::new(socket, supervisor, mapping)?);
-        Ok(Self { room_handle, egress_listener, shutdown: Some(shutdown) })
+        Ok(Self { room_handle, egress_listener, shutdown: Some(shutdown), left_out: Vec::new() })
+    }
+
+    pub(crate) fn note_left_out(mut self, left_out: Vec<String>) -> Self {
+        self.left_out = left_out;
+        self
     }
 
     /// Prepares to run `program`, which is looked up in the `PATH` that it is given.
@@ -86,14 +93,15 @@ impl Room {
         self.room_handle.why_lost().await
     }
 
-    /// Kills everything in the room and waits until it is gone, in bounded time. Returns one sentence for each repair in
-    /// the project.
+    /// Kills everything in the room and waits until it is gone, in bounded time. Returns one sentence for each place that was left out and
+    /// for each repair in the project.
     pub async fn close(mut self) -> Vec<String> {
         self.room_handle.close();
-        match self.shutdown.take() {
-            Some(shutdown) => shutdown.run().await,
-            None => Vec::new(),
+        let mut notices = std::mem::take(&mut self.left_out);
+        if let Some(shutdown) = self.shutdown.take() {
+            notices.extend(shutdown.run().await);
         }
+        notices
     }
 }
 

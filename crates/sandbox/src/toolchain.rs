@@ -55,7 +55,7 @@ const BESIDE_BIN: [&str; 5] = ["lib", "lib64", "libexec", "include", "share"];
 /// The paths and variables that programs need to find their tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Toolchain {
-    /// Paths to make readable.
+    /// Paths to make readable, as they are named; they may have links.
     pub read: Vec<PathBuf>,
     /// Variables that name the directories, needed because the home directory inside a room is a different one.
     pub env: Vec<(String, String)>,
@@ -89,17 +89,13 @@ impl Toolchain {
         found
     }
 
-    /// Adds a path and its canonical form, unless they are readable anyway.
+    /// Adds a path that exists, unless it is readable anyway. Its links stay in it: agents may have made one, as only the way to it shows.
     fn add(&mut self, path: &Path) {
-        let known = |list: &[PathBuf], path: &Path| {
-            system_paths::SYSTEM.iter().any(|system| path.starts_with(system))
-                || list.iter().any(|known| path.starts_with(known))
-        };
-        let real = path.canonicalize().ok();
-        for path in real.iter().map(PathBuf::as_path).chain(real.is_some().then_some(path)) {
-            if !known(&self.read, path) && path.parent().is_some() {
-                self.read.push(path.to_owned());
-            }
+        let Ok(real) = path.canonicalize() else { return };
+        let is_known = system_paths::SYSTEM.iter().any(|system| real.starts_with(system))
+            || self.read.iter().any(|known| known.canonicalize().is_ok_and(|known| real.starts_with(known)));
+        if !is_known && real.parent().is_some() {
+            self.read.push(path.to_owned());
         }
     }
 }
@@ -143,14 +139,14 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_used_and_links_are_followed() {
+    fn variables_are_used_and_links_are_kept() {
         let dir = tempfile::tempdir().unwrap();
         let base = dir.path().canonicalize().unwrap();
         fs::create_dir_all(base.join("real/java")).unwrap();
         std::os::unix::fs::symlink(base.join("real"), base.join("link")).unwrap();
         let java = base.join("link/java").display().to_string();
         let found = Toolchain::find(None, OsStr::new(""), |name| (name == "JAVA_HOME").then(|| java.clone()));
-        assert_eq!(found.read, [base.join("real/java"), base.join("link/java")]);
+        assert_eq!(found.read, [base.join("link/java")]);
         assert_eq!(found.env, [("JAVA_HOME".to_owned(), java)]);
     }
 }

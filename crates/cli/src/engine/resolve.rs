@@ -145,6 +145,8 @@ impl ResolvedRun {
         let mut policy = policy(&request, &config, &project, environment, &place)?;
         policy.tools.extend(mcp_tool_patterns(&config, mode, &user));
         policy.readable = room_config::readable(environment, &user);
+        policy.written = room_config::written(&project, environment, &user);
+        let redirected = room_config::redirected(&policy.readable, &policy.written);
         policy.readable.extend(create_outputs_dir(&place));
         // Agents may read what their project says about them, wherever they work.
         policy.readable.push(project.autonoe_dir());
@@ -233,6 +235,7 @@ impl ResolvedRun {
         }
         notices.extend(host.identity.warning());
         notices.extend(room_config::limitations(sandbox.layer()));
+        notices.extend(redirected);
         notices.extend(room_config::home_in_project(&project, environment).map(|home| {
             format!(
                 "the project contains your home directory, {}; agents can read and write it.",

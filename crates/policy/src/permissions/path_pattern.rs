@@ -50,6 +50,8 @@ pub enum PathExtent {
 pub struct BaseDirs {
     /// The project and the session's temporary directory, canonical. The agent may write there.
     pub agent: Vec<PathBuf>,
+    /// Whatever else agents may write, now or in another run, canonical.
+    pub written: Vec<PathBuf>,
     /// The user's home directory; if `None`, a `~` pattern matches nothing.
     pub home: Option<PathBuf>,
     /// Where the agent sees the project, if not at its own path.
@@ -106,7 +108,11 @@ impl BaseDirs {
         let mut resolved = PathBuf::new();
         for component in path.components() {
             resolved.push(component);
-            if !self.agent.iter().any(|dir| resolved.starts_with(dir) && resolved != *dir)
+            if !self
+                .agent
+                .iter()
+                .chain(&self.written)
+                .any(|dir| resolved.starts_with(dir) && resolved != *dir)
                 && let Ok(real) = real_path(&resolved)
             {
                 resolved = real;

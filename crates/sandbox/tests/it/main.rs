@@ -13,6 +13,7 @@ mod git_locks;
 mod landlock;
 mod limits;
 mod records;
+mod redirected;
 mod reports;
 mod shutdown;
 mod support;
