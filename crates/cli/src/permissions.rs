@@ -5,10 +5,12 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_policy::{ApprovedFile, HookMatcher, HookRule, PermissionRule, PolicyLevel, ToolPattern};
+use autonoe_policy::{
+    ApprovedFile, HookMatcher, HookRule, NamedFile, PermissionRule, PolicyLevel, ToolPattern,
+};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::Project;
-use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry, NamedFile, PolicyChoice};
+use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry, PolicyChoice};
 
 use crate::work_place::WorkPlace;
 
@@ -78,7 +80,7 @@ pub fn hook_files(
         HookEntry::BuiltIn(_) => None,
         HookEntry::Commands(group) => Some(group),
     });
-    let files = groups.flat_map(|group| &group.hooks).flat_map(|hook| hook.files(project.root()));
+    let files = groups.flat_map(|group| &group.hooks).flat_map(|hook| hook.read(project.root()).files);
     let approved = files.map(|NamedFile { path, named }| {
         let agents = place.agents_path(project, path.clone());
         ApprovedFile::read(&path, agents, place.root.join(named)).map_err(|error| {

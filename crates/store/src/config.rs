@@ -6,4 +6,4 @@ mod hooks;
 
 pub use agent_config::{AgentConfig, AllowCommands, Hooks, PermissionsConfig, PolicyChoice};
 pub use effective::EffectiveConfig;
-pub use hooks::{BuiltInHook, HookCommand, HookEntry, HookGroup, NamedFile};
+pub use hooks::{BuiltInHook, HookCommand, HookEntry, HookGroup};

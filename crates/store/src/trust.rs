@@ -117,7 +117,7 @@ fn hooks(config: &AgentConfig, project: &Project) -> Vec<String> {
         for hook in &group.hooks {
             let limit = format_duration(hook.timeout);
             let files: Vec<String> =
-                hook.files(project.root()).iter().map(|file| described(&file.path, project)).collect();
+                hook.read(project.root()).files.iter().map(|file| described(&file.path, project)).collect();
             lines.push(format!("hook before {tools}: {} (at most {limit}){}", hook.command, files.concat()));
         }
     }
@@ -175,6 +175,22 @@ mod tests {
         std::fs::write(project.root().join("check.sh"), "exit 1").expect("written");
         assert!(!widening_in(&project, text).expect("it widens").is_trusted(&project), "another script");
         assert_eq!(widening(r#"{"hooks": {"PreToolUse": ["BashSecurity"]}}"#), None, "it is on in any case");
+    }
+
+    #[test]
+    fn a_script_is_part_of_the_approval_however_the_command_names_it() {
+        let home = tempfile::TempDir::new().expect("temporary directory");
+        let project = Project::open(home.path(), &home.path().join("state")).expect("project");
+        let script = project.root().join("tools/h.sh");
+        std::fs::create_dir(project.root().join("tools")).expect("made");
+        for command in ["cd tools && ./h.sh", "sh $(pwd)/tools/h.sh", "D=tools; sh $D/h.sh", "sh tools/h.*"] {
+            let hook = serde_json::json!({ "hooks": [{ "type": "command", "command": command }] });
+            let text = serde_json::json!({ "hooks": { "PreToolUse": [hook] } }).to_string();
+            std::fs::write(&script, "exit 0").expect("written");
+            widening_in(&project, &text).expect("it widens").trust(&project).expect("written");
+            std::fs::write(&script, "exit 1").expect("written");
+            assert!(!widening_in(&project, &text).expect("it widens").is_trusted(&project), "{command}");
+        }
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `hooks` of `agent.json`: built-in hooks by name, and commands in Claude Code's format.
 
 use std::fmt;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use autonoe_policy::HookCommandText;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
@@ -12,9 +13,6 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The longest time limit. An agent waits for the hook, and some give up on what takes longer.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
-
-/// Set to the project root for every hook.
-const PROJECT_VARIABLES: [&str; 2] = ["${CLAUDE_PROJECT_DIR}", "$CLAUDE_PROJECT_DIR"];
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum HookEntry {
@@ -70,38 +68,10 @@ enum HookKind {
 }
 
 impl HookCommand {
-    /// The files of the project that the command names, such as its script. `root` must be canonical.
-    pub fn files(&self, root: &Path) -> Vec<NamedFile> {
-        let words = self.command.split(|character: char| {
-            character.is_whitespace() || matches!(character, ';' | '&' | '|' | '(' | ')' | '<' | '>' | '=')
-        });
-        let mut files: Vec<NamedFile> = words.filter_map(|word| project_file(word, root)).collect();
-        files.sort();
-        files.dedup();
-        files
+    /// What the command's text tells. `root` must be canonical.
+    pub fn read(&self, root: &Path) -> HookCommandText {
+        HookCommandText::read(&self.command, root)
     }
-}
-
-/// A file of the project that a command names.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NamedFile {
-    /// Canonical.
-    pub path: PathBuf,
-    /// The path below the root by which it is named; links are not resolved.
-    pub named: PathBuf,
-}
-
-fn project_file(word: &str, root: &Path) -> Option<NamedFile> {
-    let mut word = word.replace(['"', '\''], "");
-    for variable in PROJECT_VARIABLES {
-        word = word.replace(variable, &root.to_string_lossy());
-    }
-    let typed = root.join(word);
-    let path = typed.canonicalize().ok()?;
-    let goes_up = typed.components().any(|part| part == Component::ParentDir);
-    let named = typed.strip_prefix(root).ok().filter(|_| !goes_up).or_else(|| path.strip_prefix(root).ok());
-    let named = named?.components().collect();
-    (path.starts_with(root) && path.is_file()).then_some(NamedFile { path, named })
 }
 
 impl<'de> Deserialize<'de> for HookEntry {
@@ -166,7 +136,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::AgentConfig;
-    use super::{BuiltInHook, HookEntry, HookGroup, NamedFile};
+    use super::{BuiltInHook, HookEntry, HookGroup};
 
     fn entries(text: &str) -> Result<Vec<HookEntry>, String> {
         let text = format!(r#"{{"hooks": {{"PreToolUse": [{text}]}}}}"#);
@@ -211,32 +181,5 @@ mod tests {
             let error = entries(text).expect_err(text);
             assert!(error.contains(part), "{error}");
         }
-    }
-
-    #[test]
-    fn the_files_of_a_command_are_those_in_the_project() {
-        let home = tempfile::TempDir::new().expect("temporary directory");
-        let root = home.path().canonicalize().expect("exists");
-        std::fs::create_dir_all(root.join("hooks")).expect("made");
-        for file in ["hooks/a.sh", "hooks/b.py"] {
-            std::fs::write(root.join(file), "").expect("written");
-        }
-        for (command, files) in [
-            ("./hooks/a.sh", &["hooks/a.sh"][..]),
-            ("python3 hooks/b.py --strict && hooks/a.sh", &["hooks/a.sh", "hooks/b.py"]),
-            ("'${CLAUDE_PROJECT_DIR}'/hooks/a.sh", &["hooks/a.sh"]),
-            ("$CLAUDE_PROJECT_DIR/hooks/a.sh", &["hooks/a.sh"]),
-            ("hooks missing.sh /bin/sh ../x grep", &[]),
-        ] {
-            let text = serde_json::json!({ "hooks": [{ "type": "command", "command": command }] });
-            let found = group(&text.to_string()).hooks[0].files(&root);
-            let named = |file: &&str| NamedFile { path: root.join(file), named: file.into() };
-            assert_eq!(found, files.iter().map(named).collect::<Vec<_>>(), "{command}");
-        }
-        std::os::unix::fs::symlink("hooks", root.join("link")).unwrap();
-        let text = r#"{ "hooks": [{ "type": "command", "command": "./link/a.sh link/../hooks/b.py" }] }"#;
-        let through_link = |path, named: &str| NamedFile { path: root.join(path), named: named.into() };
-        let expected = [through_link("hooks/a.sh", "link/a.sh"), through_link("hooks/b.py", "hooks/b.py")];
-        assert_eq!(group(text).hooks[0].files(&root), expected);
     }
 }
