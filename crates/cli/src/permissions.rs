@@ -10,9 +10,13 @@ use autonoe_policy::{
 };
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::Project;
-use autonoe_store::config::{AgentConfig, EffectiveConfig, HookEntry, PolicyChoice};
+use autonoe_store::config::{AgentConfig, EffectiveConfig, HookCommand, HookEntry, PolicyChoice};
 
+use crate::present::cut;
 use crate::work_place::WorkPlace;
+
+/// Characters of a command in a warning.
+const SHOWN_COMMAND: usize = 80;
 
 pub fn permission_rules(
     config: &AgentConfig,
@@ -76,11 +80,7 @@ pub fn hook_files(
     project: &Project,
     place: &WorkPlace,
 ) -> Result<Vec<ApprovedFile>, Fault> {
-    let groups = in_force.hooks.iter().filter_map(|entry| match entry {
-        HookEntry::BuiltIn(_) => None,
-        HookEntry::Commands(group) => Some(group),
-    });
-    let files = groups.flat_map(|group| &group.hooks).flat_map(|hook| hook.read(project.root()).files);
+    let files = hook_commands(in_force).flat_map(|hook| hook.read(project.root()).files);
     let approved = files.map(|NamedFile { path, named }| {
         let agents = place.agents_path(project, path.clone());
         ApprovedFile::read(&path, agents, place.root.join(named)).map_err(|error| {
@@ -89,6 +89,31 @@ pub fn hook_files(
         })
     });
     approved.collect()
+}
+
+/// A warning for each hook whose command does not tell what it runs.
+pub fn hooks_not_covered(in_force: &EffectiveConfig, project: &Project) -> Vec<String> {
+    let hooks = hook_commands(in_force).filter(|hook| !hook.read(project.root()).is_complete);
+    let mut warnings: Vec<String> = hooks
+        .map(|hook| {
+            let command = cut(&hook.command, SHOWN_COMMAND);
+            format!(
+                "what the hook '{command}' runs cannot be known from its command, so your approval does not cover it and agents may \
+                 change it; name its script by a literal path in .autonoe/."
+            )
+        })
+        .collect();
+    warnings.sort();
+    warnings.dedup();
+    warnings
+}
+
+fn hook_commands(in_force: &EffectiveConfig) -> impl Iterator<Item = &HookCommand> {
+    let groups = in_force.hooks.iter().filter_map(|entry| match entry {
+        HookEntry::BuiltIn(_) => None,
+        HookEntry::Commands(group) => Some(group),
+    });
+    groups.flat_map(|group| &group.hooks)
 }
 
 /// A list in `.autonoe/agent.json`; error messages name the index of the invalid entry.

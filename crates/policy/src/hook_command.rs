@@ -1,7 +1,8 @@
-//! Which files of the project a hook's command names, read from its text as bash would read it.
+//! Which files of the project a hook's command names, read from its text as bash would read it, and whether it runs no others.
 //!
-//! The command is not run. What is not certain names every file that it may mean.
+//! The command is not run. What is not certain names every file that it may mean, and then others may be run too.
 
+mod programs;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ pub struct NamedFile {
 pub struct HookCommandText {
     /// The files of the project that it names, such as its script; each once.
     pub files: Vec<NamedFile>,
+    /// Whether these are all files of the project that it runs. What these load themselves is not asked.
+    pub is_complete: bool,
 }
 
 impl HookCommandText {
@@ -35,12 +38,12 @@ impl HookCommandText {
     pub fn read(command: &str, root: &Path) -> Self {
         let mut reading = Reading::new(root);
         reading.command(command);
-        let mut files = reading.files;
+        let Reading { mut files, is_complete, .. } = reading;
         // Texts in other languages may name files too.
         files.extend(plain_words(command, root).filter_map(|word| project_file(&root.join(word), root)));
         files.sort();
         files.dedup();
-        Self { files }
+        Self { files, is_complete }
     }
 }
 

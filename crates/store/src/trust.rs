@@ -16,6 +16,10 @@ use crate::project::Project;
 /// Bytes; a larger file that a hook runs is shown as too large.
 const HOOK_FILE_LIMIT: u64 = 16 * 1024 * 1024;
 
+/// What is said of a hook whose command does not tell what it runs.
+const NOT_COVERED: &str = " - what it runs cannot be known from its command, so your approval does not cover it; name its script by a \
+                           literal path in .autonoe/, as in: sh .autonoe/check.sh";
+
 /// Permissions that a project's configuration adds, and whether the user has approved exactly these.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widening {
@@ -116,9 +120,11 @@ fn hooks(config: &AgentConfig, project: &Project) -> Vec<String> {
         let tools = if matches!(group.matcher.trim(), "" | "*") { "every tool" } else { &group.matcher };
         for hook in &group.hooks {
             let limit = format_duration(hook.timeout);
-            let files: Vec<String> =
-                hook.read(project.root()).files.iter().map(|file| described(&file.path, project)).collect();
-            lines.push(format!("hook before {tools}: {} (at most {limit}){}", hook.command, files.concat()));
+            let read = hook.read(project.root());
+            let files: Vec<String> = read.files.iter().map(|file| described(&file.path, project)).collect();
+            let limits = if read.is_complete { "" } else { NOT_COVERED };
+            let files = files.concat();
+            lines.push(format!("hook before {tools}: {} (at most {limit}){files}{limits}", hook.command));
         }
     }
     lines
@@ -190,6 +196,19 @@ mod tests {
             widening_in(&project, &text).expect("it widens").trust(&project).expect("written");
             std::fs::write(&script, "exit 1").expect("written");
             assert!(!widening_in(&project, &text).expect("it widens").is_trusted(&project), "{command}");
+        }
+    }
+
+    #[test]
+    fn a_hook_that_may_run_other_files_is_shown_as_not_covered() {
+        let home = tempfile::TempDir::new().expect("temporary directory");
+        let project = Project::open(home.path(), &home.path().join("state")).expect("project");
+        std::fs::write(project.root().join("h.sh"), "exit 0").expect("written");
+        for (command, is_covered) in [("sh h.sh", true), ("sh $(cat name)", false), ("node h", false)] {
+            let hook = serde_json::json!({ "hooks": [{ "type": "command", "command": command }] });
+            let text = serde_json::json!({ "hooks": { "PreToolUse": [hook] } }).to_string();
+            let lines = widening_in(&project, &text).expect("it widens").lines;
+            assert_eq!(!lines[0].contains("your approval does not cover it"), is_covered, "{lines:?}");
         }
     }
 

@@ -43,7 +43,7 @@ use crate::lock_project::socket_path;
 use crate::notify_settings::NotifySettings;
 use crate::offered_servers::with_approved_servers;
 use crate::open_hub::open_hub_with;
-use crate::permissions::policy_level;
+use crate::permissions::{hooks_not_covered, policy_level};
 use crate::preflight::{self, WorkMode};
 use crate::providers;
 use crate::recovery_ladder::{LadderRung, resolve_ladder};
@@ -243,6 +243,7 @@ impl ResolvedRun {
             )
         }));
         notices.extend(chain.iter().filter_map(|resolved| no_web_search(&resolved.backend, &policy)));
+        notices.extend(hooks_not_covered(&config.effective(mode), &project));
         if mode == Mode::Run {
             notices.extend(browser::missing(&project, environment, &config));
         }

@@ -277,6 +277,52 @@ fn the_script_of_a_hook_is_protected() {
     assert!(run.stderr.contains("hook before Write: sh scripts/check.sh"), "{}", run.stderr);
 }
 
+/// Commands that name the script other than by its path from the root.
+#[test]
+fn the_script_of_a_hook_is_protected_however_it_is_named() {
+    let commands = [
+        "cd scripts && sh check.sh",
+        "D=scripts; sh \"$(pwd)/$D/check.sh\"",
+        "sh scripts/{check,}.sh",
+        "sh \"$(git rev-parse --show-toplevel)/scripts/check.sh\"",
+    ];
+    for command in commands {
+        let project = project(&[hook("Read", command, 60)], &[("scripts/check.sh", "exit 0\n")]);
+        let model = model(&always(&format!(
+            r#"
+              [[conversation.turn]]
+              call = [{{ tool = "Write", input = {{ file_path = "scripts/check.sh", content = "x" }} }}]
+              [[conversation.turn]]
+              expect = "is used by the checks or hooks"
+              call = [{{ tool = "Bash", input = {{ command = "node -e 'require(\"fs\").writeFileSync(\"scripts/check.sh\", \"x\")'" }} }}]
+              {PASS}
+            "#
+        )));
+        let run = project.run(&model, &["run"]);
+        run.assert_ended("all_passed", 0);
+        assert_eq!(project.read("scripts/check.sh"), "exit 0\n", "{command}");
+        assert_script_followed(&model);
+    }
+}
+
+/// What cannot be read is said before the approval and at the start of each run.
+#[test]
+fn a_hook_whose_command_does_not_tell_what_it_runs_is_reported() {
+    let known = hook("Write", "sh scripts/check.sh", 60);
+    let unknown = hook("Write", "sh \"$(cat name)\"", 60);
+    let files = [("scripts/check.sh", "exit 0\n"), ("name", "scripts/check.sh\n")];
+    let model = model(&always(PASS));
+    for (hook, is_reported) in [(known, false), (unknown, true)] {
+        let project = project(&[hook.clone(), hook], &files);
+        let shown = trust(&project);
+        assert_eq!(shown.contains("your approval does not cover it"), is_reported, "{shown}");
+        let run = project.run(&model, &["run"]);
+        run.assert_ended("all_passed", 0);
+        let warnings = run.stderr.matches("runs cannot be known from its command").count();
+        assert_eq!(warnings, usize::from(is_reported), "{}", run.stderr);
+    }
+}
+
 #[test]
 fn a_hook_that_is_misspelt_stops_the_run() {
     let project = CliTestProject::with_status(&[("A", "pending")]);

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::programs::{ProgramKind, announces_command, is_flag, is_shell};
 use super::word_values::{Surroundings, Values};
 use super::{NamedFile, PROJECT_VARIABLE, project_file};
+use crate::contained::is_command_variable;
 use crate::shell::ast::{
     Command, CommandKind, Condition, Item, List, Part, Pipeline, Script, Simple, Target, Value, Word,
 };
@@ -12,6 +14,13 @@ use crate::shell::parse;
 
 /// How deeply commands in the words of commands are read.
 const MAX_DEPTH: usize = 4;
+
+/// Variables by which programs find what they run.
+#[rustfmt::skip]
+const DECIDING_VARIABLES: [&str; 12] = [
+    "BASH_ENV", "CDPATH", "ENV", "LD_LIBRARY_PATH", "LD_PRELOAD", "NODE_OPTIONS", "NODE_PATH", "PATH", "PERL5LIB",
+    "PERL5OPT", "PYTHONPATH", "RUBYOPT",
+];
 
 /// Programs that find a script by a part of its name.
 const MODULE_RUNNERS: [&str; 9] =
@@ -25,7 +34,10 @@ pub struct Reading<'r> {
     root: &'r Path,
     now: Surroundings,
     pub files: Vec<NamedFile>,
+    /// Whether it is known so far what is run.
+    pub is_complete: bool,
     depth: usize,
+    functions: Vec<String>,
 }
 
 impl<'r> Reading<'r> {
@@ -33,13 +45,15 @@ impl<'r> Reading<'r> {
         let project = Values::one(root.to_string_lossy());
         let variables = BTreeMap::from([(PROJECT_VARIABLE.to_owned(), project)]);
         let now = Surroundings { directories: vec![root.to_owned()], variables };
-        Self { root, now, files: Vec::new(), depth: 0 }
+        Self { root, now, files: Vec::new(), is_complete: true, depth: 0, functions: Vec::new() }
     }
 
     /// The text of a command.
     pub fn command(&mut self, text: &str) {
-        let Ok(script) = parse(text) else { return };
-        self.script(&script);
+        match parse(text) {
+            Ok(script) => self.script(&script),
+            Err(_) => self.is_complete = false,
+        }
     }
 
     fn script(&mut self, script: &Script) {
@@ -123,7 +137,13 @@ impl<'r> Reading<'r> {
                     self.perhaps(|reading| reading.list(body));
                 }
             }
-            CommandKind::Function { body, .. } => self.repeated(|reading| reading.compound(body)),
+            CommandKind::Function { name, body } => {
+                self.functions.push(name.clone());
+                let before = self.now.directories.clone();
+                self.repeated(|reading| reading.compound(body));
+                // It is called later, and where that leads is not followed.
+                self.is_complete &= self.now.directories == before;
+            }
             CommandKind::Test(conditions) => conditions.iter().for_each(|condition| match condition {
                 Condition::Bare(word) | Condition::Unary(_, word) => self.inner_commands(word),
                 Condition::Binary(left, _, right) => {
@@ -158,6 +178,7 @@ impl<'r> Reading<'r> {
                 }
             };
             self.name_files(&values);
+            self.is_complete &= !decides_what_runs(&assignment.name);
             self.now.variables.insert(assignment.name.clone(), values);
         }
         let words: Vec<Values> = simple.words.iter().map(|word| self.word(word)).collect();
@@ -166,36 +187,116 @@ impl<'r> Reading<'r> {
         if texts.any(|text| MODULE_RUNNERS.iter().any(|runner| text.rsplit('/').next() == Some(runner))) {
             arguments.iter().for_each(|argument| self.name_modules(argument));
         }
-        for program in program.texts.clone() {
-            self.run(&program, arguments);
+        self.is_complete &= program.is_complete;
+        for program in &program.texts {
+            self.run(program, arguments);
         }
     }
 
     fn run(&mut self, program: &str, arguments: &[Values]) {
         match program {
             "cd" | "pushd" => self.change_directory(arguments),
+            "popd" | "alias" => self.is_complete = false,
+            "source" | "." => self.is_complete &= self.is_script(arguments.first()),
+            "trap" => match arguments.first().and_then(Values::only) {
+                Some(text) => self.apart(|reading| reading.text(text)),
+                None => self.is_complete = false,
+            },
             "read" | "unset" | "mapfile" | "readarray" | "getopts" => {
                 for name in arguments.iter().flat_map(|argument| &argument.texts) {
                     self.now.variables.insert(name.clone(), Values::unknown());
                 }
             }
-            "eval" => {
-                let text: Vec<&str> = arguments.iter().flat_map(|a| &a.texts).map(String::as_str).collect();
-                self.text(&text.join(" "));
+            "eval" => match joined(arguments) {
+                Some(text) => self.text(&text),
+                None => self.is_complete = false,
+            },
+            _ if self.functions.iter().any(|function| function == program) => {}
+            _ => self.run_program(program, arguments),
+        }
+    }
+
+    fn run_program(&mut self, program: &str, arguments: &[Values]) {
+        self.name_files_in_texts(arguments);
+        if program.contains('/') && !self.is_script(Some(&Values::one(program))) {
+            self.is_complete = false;
+        }
+        match ProgramKind::of(program) {
+            ProgramKind::Interpreter => self.interpret(program, arguments),
+            ProgramKind::Runner => self.is_complete = false,
+            ProgramKind::Wrapper => {
+                let is_program = |text: &str| {
+                    text.contains('/') && !text.contains('=') || ProgramKind::of(text) != ProgramKind::Other
+                };
+                let set =
+                    |text: &String| text.split_once('=').is_some_and(|(name, _)| decides_what_runs(name));
+                self.is_complete &= !arguments.iter().flat_map(|argument| &argument.texts).any(set);
+                let at = arguments.iter().position(|argument| argument.texts.iter().any(|t| is_program(t)));
+                let before = &arguments[..at.unwrap_or(arguments.len())];
+                self.is_complete &= before.iter().all(|argument| argument.is_complete);
+                if let Some((inner, rest)) = at.and_then(|at| arguments[at..].split_first()) {
+                    self.is_complete &= inner.is_complete;
+                    inner.texts.iter().for_each(|inner| self.run_program(inner, rest));
+                }
             }
-            // Words of other programs may be commands too: `sh -c`, `timeout 5 bash -c`.
-            _ => {
-                let texts = arguments.iter().flat_map(|argument| &argument.texts);
-                let commands: Vec<String> = texts.filter(|text| text.contains(' ')).cloned().collect();
-                commands.iter().for_each(|text| self.apart(|reading| reading.text(text)));
+            ProgramKind::Plain => {}
+            ProgramKind::Other => self.is_complete &= arguments.iter().all(|argument| argument.is_complete),
+        }
+    }
+
+    /// The arguments of other programs may be commands too, such as that of `su -c`, or texts that merely look so.
+    fn name_files_in_texts(&mut self, arguments: &[Values]) {
+        let is_complete = self.is_complete;
+        let texts = arguments.iter().flat_map(|argument| &argument.texts);
+        texts.filter(|text| text.contains(' ')).for_each(|text| self.apart(|reading| reading.text(text)));
+        self.is_complete = is_complete;
+    }
+
+    /// An interpreter must name its script, or be a shell whose command is written down.
+    fn interpret(&mut self, program: &str, arguments: &[Values]) {
+        let mut arguments = arguments.iter();
+        while let Some(argument) = arguments.next() {
+            let Some(option) = argument.only().filter(|text| text.starts_with('-')) else {
+                self.is_complete &= self.is_script(Some(argument));
+                return;
+            };
+            if is_shell(program) && announces_command(option) {
+                match arguments.next().and_then(Values::only) {
+                    Some(text) => self.apart(|reading| reading.text(text)),
+                    None => self.is_complete = false,
+                }
+                return;
+            }
+            match option {
+                "-o" if is_shell(program) => _ = arguments.next(),
+                option if is_flag(program, option) => {}
+                _ => break,
             }
         }
+        self.is_complete = false;
+    }
+
+    /// Whether a word is certain to name a file: one of the project that is there, or one elsewhere, which agents cannot write.
+    fn is_script(&self, word: Option<&Values>) -> bool {
+        let Some(word) = word.filter(|word| word.is_complete && !word.texts.is_empty()) else { return false };
+        let typed =
+            word.texts.iter().flat_map(|text| self.now.directories.iter().map(move |at| at.join(text)));
+        let is_elsewhere = |path: &Path| {
+            let found = path.canonicalize();
+            found.is_ok_and(|found| found.is_file() && !found.starts_with(self.root))
+        };
+        typed.into_iter().all(|path| project_file(&path, self.root).is_some() || is_elsewhere(&path))
     }
 
     fn change_directory(&mut self, arguments: &[Values]) {
         let is_option = |text: &str| matches!(text, "-P" | "-L" | "-e" | "-@" | "--");
         let mut targets = arguments.iter().filter(|values| !values.texts.iter().any(|text| is_option(text)));
-        let Some(target) = targets.next() else { return };
+        // Without a target it is the home.
+        let Some(target) = targets.next() else {
+            self.is_complete = false;
+            return;
+        };
+        self.is_complete &= target.is_complete && target.only() != Some("-");
         let here = &self.now.directories;
         let there: Vec<PathBuf> =
             here.iter().flat_map(|here| target.texts.iter().map(|text| here.join(text))).collect();
@@ -214,6 +315,8 @@ impl<'r> Reading<'r> {
             self.depth += 1;
             self.command(text);
             self.depth -= 1;
+        } else {
+            self.is_complete = false;
         }
     }
 
@@ -258,4 +361,15 @@ impl<'r> Reading<'r> {
             }
         }
     }
+}
+
+/// The arguments as one text; `None` if one of them is not certain.
+fn joined(arguments: &[Values]) -> Option<String> {
+    let texts: Option<Vec<&str>> = arguments.iter().map(Values::only).collect();
+    texts.map(|texts| texts.join(" "))
+}
+
+/// Whether the value of a variable decides which files programs run.
+fn decides_what_runs(name: &str) -> bool {
+    is_command_variable(name) || DECIDING_VARIABLES.contains(&name)
 }

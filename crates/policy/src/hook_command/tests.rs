@@ -88,3 +88,76 @@ fn a_quoted_pattern_and_a_directory_name_no_file() {
         assert_eq!(HookCommandText::read(command, &root).files, [], "{command}");
     }
 }
+
+#[test]
+fn a_command_whose_files_are_all_written_down_is_complete() {
+    let (_home, root) = project(&["tools/h.sh", "tools/h.py", "tools/h.js", ".autonoe/h.sh"]);
+    for command in [
+        "sh .autonoe/h.sh",
+        "./tools/h.sh",
+        "bash -eu -o pipefail tools/h.sh \"$(cat)\"",
+        "cd tools && ./h.sh",
+        "cd \"$CLAUDE_PROJECT_DIR/tools\" && sh h.sh",
+        "sh \"$(pwd)/tools/h.sh\"",
+        "D=tools; sh $D/h.sh",
+        "sh $'tools/h.sh'",
+        "sh -c 'cd tools && ./h.sh'",
+        "node tools/h.js",
+        "python3.12 -I tools/h.py --strict",
+        "timeout 5 env X=1 /bin/sh tools/h.sh",
+        "exec 2>&1; . tools/h.sh",
+        "case \"$(cat)\" in *slowly*) sleep 300;; esac",
+        "input=$(cat); deny() { echo \"$1\" >&2; exit 2; }; [[ $input == *x* ]] && deny no",
+        "jq -e '.tool_input.command | test(\"rm \")' && exit 2; true",
+        "gitleaks stdin --redact",
+    ] {
+        assert!(HookCommandText::read(command, &root).is_complete, "{command}");
+    }
+}
+
+#[test]
+fn a_command_that_may_run_other_files_is_not_complete() {
+    let (_home, root) = project(&["tools/h.sh", "tools/h.js", "a/h.sh", "package.json", "Makefile"]);
+    for command in [
+        "sh \"$(git rev-parse --show-toplevel)/tools/h.sh\"",
+        "sh `cat name`",
+        "sh \"$(dirname \"$0\")/tools/h.sh\"",
+        "sh $HOOK",
+        "$(cat name)",
+        "$HOOK tools/h.sh",
+        "cd $(cat name) && sh tools/h.sh",
+        "cd && sh tools/h.sh",
+        "cd ~ && sh tools/h.sh",
+        "sh tools/h.*",
+        "sh tools/missing.sh",
+        "./missing.sh",
+        "case \"$(cat)\" in *x*) exec ./missing.sh;; esac",
+        "node tools/h",
+        "node tools",
+        "node --require ./tools/h.js -e 1",
+        "python3 -m tools.h",
+        "python3 -c 'import h'",
+        "cat tools/h.sh | sh",
+        "sh -c \"$(cat tools/h.sh)\"",
+        "eval \"$(cat tools/h.sh)\"",
+        "[ -d b ] && D=b || D=a; sh $D/h.sh",
+        "[ -d b ] && cd b; sh tools/h.sh",
+        "read f < name; sh $f",
+        "f() { cd a; }; f; sh h.sh",
+        "f() { sh \"$1\"; }; f a/h.sh",
+        "find tools -name 'h*' -exec {} ';'",
+        "echo tools/h.sh | xargs sh",
+        "npm run hook",
+        "make -s hook",
+        "PATH=tools h.sh",
+        "env PATH=tools h.sh",
+        "timeout 5 node tools/h",
+        "trap ./missing.sh EXIT",
+        "some-tool \"$X\"",
+        "sh <<EOF\n. tools/h.sh\nEOF",
+        "sh \"${X:-tools/h.sh}\"",
+        "if then",
+    ] {
+        assert!(!HookCommandText::read(command, &root).is_complete, "{command}");
+    }
+}

@@ -31,6 +31,14 @@ impl Values {
         Self { texts: Vec::new(), is_complete: false }
     }
 
+    /// Its value, if it can have no other.
+    pub fn only(&self) -> Option<&str> {
+        match self.texts.as_slice() {
+            [text] if self.is_complete => Some(text),
+            _ => None,
+        }
+    }
+
     pub fn or(mut self, other: Self) -> Self {
         self.is_complete &= other.is_complete;
         for text in other.texts {
