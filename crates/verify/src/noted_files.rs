@@ -142,13 +142,24 @@ fn new_runner_files(
 /// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.
 fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -> bool {
     let is_in = |path: &str| path.rsplit_once('/').is_some_and(|(parent, _)| parent == directory);
-    let ends = |c: char| c.is_whitespace() || "\"'`;&|()=:,".contains(c);
-    let names = |word: &str| {
-        let word = word.trim_start_matches("./").trim_end_matches('/');
-        word == directory || is_in(word)
+    let names = |statement: &str| {
+        let mut before = "";
+        let mut is_import = false;
+        statement.split(ends_word).filter(|word| !word.is_empty()).any(|word| {
+            // A module that is named is found from a directory that is searched already: with `python3 -m calc`, the current one.
+            let is_module = is_import || before == "-m";
+            is_import |= ["from", "import"].contains(&word);
+            before = word;
+            let path = word.trim_start_matches("./").trim_end_matches('/');
+            is_in(path) || (path == directory && !is_module)
+        })
     };
     registry.files.keys().any(|file| is_in(&file.to_string()))
-        || commands.iter().any(|command| command.split(ends).any(names))
+        || commands.iter().flat_map(|command| command.split(['\n', ';', '&', '|'])).any(names)
+}
+
+fn ends_word(c: char) -> bool {
+    c.is_whitespace() || "\"'`()=:,".contains(c)
 }
 
 #[cfg(test)]

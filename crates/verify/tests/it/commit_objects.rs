@@ -155,6 +155,11 @@ async fn modules_of_a_package_are_named_only_where_python_searches_it() {
         ("sh calc.sh add 2 3", "verified"),
         ("sh calc.sh add 2 3 # pkg/run.py", "new files by themselves: pkg/json.py."),
         ("cd ./pkg && sh ../calc.sh add 2 3", "new files by themselves: pkg/json.py."),
+        (": python3 -m unittest discover pkg; sh calc.sh add 2 3", "new files by themselves: pkg/json.py."),
+        (": 'import sys' && : PYTHONPATH=pkg; sh calc.sh add 2 3", "new files by themselves: pkg/json.py."),
+        (": python3 -m pkg add; sh calc.sh add 2 3", "verified"),
+        (": '[sys.executable, \"-m\", \"pkg\"]'; sh calc.sh add 2 3", "verified"),
+        (": 'from pkg import add'; : 'import os, pkg'; sh calc.sh add 2 3", "verified"),
     ] {
         let spec = format!("# Calc\n\n```check A\n$ {command}\n5\n```\n");
         let fixture = VerifyFixture::new(&spec);
