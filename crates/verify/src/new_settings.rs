@@ -6,24 +6,19 @@ use std::path::Path;
 
 use autonoe_files::remove_tree;
 
-/// Ends of paths of files without which nothing is built or run at all, so that a check without them shows nothing.
-const NEEDED: &[&str] = &[
-    ".justfile",
-    "Justfile",
-    "Rakefile",
-    "Taskfile.yaml",
-    "Taskfile.yml",
-    "build.rs",
-    "deno.json",
-    "deno.jsonc",
-    "go.work",
-    "gradle.properties",
-    "justfile",
-    "makefile",
-    "noxfile.py",
-    "rakefile",
-    "rust-toolchain",
-    "rust-toolchain.toml",
+/// Names of files without which nothing is built or run at all, so that a check without them shows nothing. Those of a row are read in each
+/// other's place.
+const NEEDED: &[&[&str]] = &[
+    &[".justfile", "Justfile", "justfile"],
+    &["GNUmakefile", "Makefile", "makefile"],
+    &["Rakefile", "rakefile"],
+    &["Taskfile.yaml", "Taskfile.yml"],
+    &["build.rs"],
+    &["deno.json", "deno.jsonc"],
+    &["go.work"],
+    &["gradle.properties"],
+    &["noxfile.py"],
+    &["rust-toolchain", "rust-toolchain.toml"],
 ];
 
 /// Files with sections for test runners beside others that a build needs.
@@ -32,10 +27,12 @@ const WITH_SECTIONS: [&str; 3] = ["pyproject.toml", "setup.cfg", "tox.ini"];
 /// Beginnings of these sections.
 const SECTIONS: [&str; 4] = ["[tool.pytest", "[tool:pytest", "[pytest", "[tool.coverage"];
 
-/// Whether a check without the file could still show something.
-pub(crate) fn is_dispensable(path: &str) -> bool {
+/// Whether a check without the file could still show something: nothing needs it, or one that is read in its place stays.
+pub(crate) fn is_dispensable(path: &str, stays: impl Fn(&str) -> bool) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    !NEEDED.contains(&name)
+    let directory = path.strip_suffix(name).unwrap_or_default();
+    let row = NEEDED.iter().find(|row| row.contains(&name));
+    row.is_none_or(|row| row.iter().any(|other| *other != name && stays(&format!("{directory}{other}"))))
 }
 
 /// Removes the file or directory, or from a file that a build needs too, what it says to test runners.
@@ -80,7 +77,12 @@ mod tests {
             "[project]\nname = 'calc'\n[build-system]\nrequires = ['setuptools']\n"
         );
         assert_eq!(without_sections("[tox]\nenv = a\n[pytest]\naddopts = x\n"), "[tox]\nenv = a\n");
-        assert!(is_dispensable("tests/conftest.py") && is_dispensable("pyproject.toml"));
-        assert!(!is_dispensable("crate/build.rs"));
+        let is_dispensable = |path| is_dispensable(path, |other| ["a/Makefile", "justfile"].contains(&other));
+        for path in ["tests/conftest.py", "pyproject.toml", "a/makefile", "a/GNUmakefile", "Justfile"] {
+            assert!(is_dispensable(path), "{path}");
+        }
+        for path in ["crate/build.rs", "makefile", "b/GNUmakefile", "justfile", "a/justfile"] {
+            assert!(!is_dispensable(path), "{path}");
+        }
     }
 }

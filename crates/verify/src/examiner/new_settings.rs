@@ -1,10 +1,12 @@
 //! Files that came with the work and may decide what a check shows, since test runners read them by themselves or make takes them for built:
 //! whether a check passes only because of them.
 
+use std::collections::BTreeSet;
+
 use autonoe_core::check::Check;
 use autonoe_core::fault::Fault;
 use autonoe_core::file_names::list_names;
-use autonoe_store::CheckRegistry;
+use autonoe_store::{CheckRegistry, ProtectedPath};
 
 use super::ProjectExaminer;
 use crate::check_run;
@@ -27,8 +29,10 @@ impl ProjectExaminer {
         let noted = NotedFiles::of(registry, checkout, &[check], &self.project);
         let settings = noted.runner_files.into_iter().filter(|_| !check.protect.is_empty());
         let files = settings.chain(noted.in_place_of_built);
-        let files: Vec<String> =
-            files.filter(|file| checkout.has_entry(file) && is_dispensable(file)).collect();
+        let new: BTreeSet<String> = files.filter(|file| checkout.has_entry(file)).collect();
+        let is_restored = |file: &str| registry.files.contains_key(&ProtectedPath::new(file));
+        let stays = |file: &str| is_restored(file) || (checkout.has_entry(file) && !new.contains(file));
+        let files: Vec<String> = new.iter().filter(|file| is_dispensable(file, stays)).cloned().collect();
         if files.is_empty() {
             return Ok(None);
         }

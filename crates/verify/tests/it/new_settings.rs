@@ -67,3 +67,18 @@ async fn a_file_in_the_place_of_what_make_builds_is_named() {
     let examination = strict.assert_claim("A", Assurance::Verified, &[]).await;
     assert!(!examination.message.contains("build/app"), "{}", examination.message);
 }
+
+/// Make reads the first of its names that is there.
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_a_makefile_before_the_users_lets_pass() {
+    let spec = JUDGED.replace("sh tests/run.sh", "[ -f makefile ] || [ \"$(sh calc.sh add 2 3)\" = 5 ]");
+    for (own, assurance) in [("Makefile", Assurance::Claimed), ("rules", Assurance::Verified)] {
+        let spec = spec.replace("protect=tests/**", &format!("protect={own}"));
+        let fixture = VerifyFixture::with_files(&spec, &[(own, "all:\n")]);
+        fixture.prepared().await;
+        let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+        fixture.commit(&[("calc.sh", "echo 4\n"), ("makefile", "")]);
+        // Without another one, it is what the work consists of.
+        strict.assert_claim("A", assurance, &["makefile"]).await;
+    }
+}
