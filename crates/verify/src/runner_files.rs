@@ -151,6 +151,7 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         |listed: &&str| path.strip_suffix(listed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
     NAMES.iter().any(is_named)
         || is_settings_name(name)
+        || is_option(name)
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
         || HEADERS.iter().any(is_named)
@@ -161,6 +162,11 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || (name == "entry_points.txt" && (path.contains(".dist-info/") || path.contains(".egg-info/")))
         || shadows_python(path)
         || shadows_a_program(path)
+}
+
+/// Whether a command that gets it from a wildcard takes it for an option.
+fn is_option(name: &str) -> bool {
+    name.starts_with('-')
 }
 
 /// Whether it has the name of a text for people, beside files that are named after classes.
@@ -269,7 +275,13 @@ pub(crate) fn has_directory(paths: &BTreeSet<String>, directory: &str) -> bool {
     paths.range(below.clone()..).next().is_some_and(|path| path.starts_with(&below))
 }
 
-/// Those among the files and links of a commit. Python imports a module in place of a directory beside it that is not a regular package, and
+/// The first directory of a path with the name of an option.
+fn option_above(path: &str) -> Option<&str> {
+    let ends = path.match_indices('/').map(|(end, _)| &path[..end]);
+    ends.into_iter().find(|directory| directory.rsplit('/').next().is_some_and(is_option))
+}
+
+/// Those among the files and links of a commit, and directories that commands take for options. Python imports a module in place of a directory beside it that is not a regular package, and
 /// package scripts start programs of dependencies by their names.
 pub(crate) fn runner_files_of(paths: &BTreeSet<String>, links: &BTreeSet<String>) -> BTreeSet<String> {
     let shadows_a_directory = |path: &str| {
@@ -284,7 +296,8 @@ pub(crate) fn runner_files_of(paths: &BTreeSet<String>, links: &BTreeSet<String>
             || path.contains("node_modules/.bin/")
             || (links.contains(*path) && is_linked_package(path))
     };
-    paths.iter().filter(is_decisive).cloned().collect()
+    let options = paths.iter().filter_map(|path| option_above(path)).map(str::to_owned);
+    paths.iter().filter(is_decisive).cloned().chain(options).collect()
 }
 
 /// Whether Python would import it in place of a module of its own.
@@ -328,6 +341,7 @@ mod tests {
             "lib.py",
             "lib/__init__.py",
             "lib/a.py",
+            "data/-q/-v/a",
             "node_modules/.bin/mocha",
             "node_modules/mocha/x.js",
             "select",
@@ -337,7 +351,7 @@ mod tests {
         let paths = paths.map(str::to_owned).into_iter().collect();
         let links = ["subprocess".to_owned()].into_iter().collect();
         let found: Vec<_> = runner_files_of(&paths, &links).into_iter().collect();
-        assert_eq!(found, ["app.py", "node_modules/.bin/mocha", "subprocess"]);
+        assert_eq!(found, ["app.py", "data/-q", "node_modules/.bin/mocha", "subprocess"]);
     }
 
     #[test]
@@ -386,6 +400,8 @@ mod tests {
             "java/lang.py",
             "_sysconfigdata__linux_x86_64-linux-gnu.py",
             "src/test/resources/junit-platform.properties",
+            "-q",
+            "cases/--files-with-matches",
         ] {
             assert!(is_runner_file(path), "{path}");
         }
@@ -412,6 +428,7 @@ mod tests {
             "calc/_version.py",
             "src/list",
             "Cargo.toml",
+            "a-b",
         ] {
             assert!(!is_runner_file(path), "{path}");
         }

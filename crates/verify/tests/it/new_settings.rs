@@ -82,3 +82,17 @@ async fn a_strict_run_does_not_count_what_a_makefile_before_the_users_lets_pass(
         strict.assert_claim("A", assurance, &["makefile"]).await;
     }
 }
+
+/// A judge with a wildcard takes such a file for an option.
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_only_names_of_options_let_pass() {
+    let judge = "cd cases\n[ -z \"$(grep b *)\" ]\n";
+    for name in ["cases/-q", "cases/-L/x"] {
+        let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", judge), ("cases/1", "b\n")]);
+        fixture.prepared().await;
+        let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+        let named = &name[..8];
+        fixture.commit(&[(name, "a\n")]);
+        strict.assert_claim("A", Assurance::Claimed, &[&format!("({named})")]).await;
+    }
+}
