@@ -13,7 +13,7 @@ use crate::checks::{all_checks, check_key};
 use crate::deciding_files::content_hash;
 use crate::linked_directories::linked_directories;
 use crate::oracles;
-use crate::runner_files::{built_files_in, decisive_files_in};
+use crate::runner_files::{built_files_in, decisive_files_in, test_files_in};
 use crate::written_changes;
 
 /// Accepts a check by name, or the current version of a protected file by path. Returns a message for the
@@ -97,8 +97,11 @@ fn accept_settings(registry: &mut CheckRegistry, project: &Project, check: &Chec
     let cancel = CancellationToken::new();
     let found = decisive_files_in(project.root(), check, &cancel);
     if let Some(deciding) = &mut registry.deciding_files {
-        let hashes =
-            found.iter().filter_map(|path| Some((path.clone(), content_hash(project.root(), path)?)));
+        let tests = test_files_in(project.root(), &cancel);
+        let hashes = found
+            .iter()
+            .chain(&tests)
+            .filter_map(|path| Some((path.clone(), content_hash(project.root(), path)?)));
         deciding.extend(hashes);
     }
     known.extend(found);

@@ -12,6 +12,7 @@ use autonoe_store::sha256_hex;
 use serde_json::Value;
 
 use crate::runner_files::is_runner_file;
+use crate::test_files::is_test_file;
 use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool_file};
 
 /// Git calls a file binary if one of its first bytes is zero; so many are looked at.
@@ -52,6 +53,8 @@ pub(crate) enum DecidingKind {
     MakeRules,
     /// `tsconfig.json`.
     TypeScript,
+    /// A test, by its name. Runners look for tests and load them, so that one can change how others are run.
+    Test,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +102,7 @@ pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
         || (entry.is_link && is_common_command(name))
         || ["package.json", "tsconfig.json"].contains(&name)
         || is_make_file(name)
+        || is_test_file(path)
 }
 
 fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKind> {
@@ -114,6 +118,7 @@ fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKi
         "package.json" => DecidingKind::Package,
         "tsconfig.json" => DecidingKind::TypeScript,
         _ if is_make_file(name) => DecidingKind::MakeRules,
+        _ if is_test_file(path) => DecidingKind::Test,
         _ => return None,
     })
 }
@@ -170,7 +175,7 @@ fn python_settings(text: &[u8]) -> Option<String> {
 /// Whether a kind of file matters to some of the checks.
 pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check]) -> bool {
     match kind {
-        DecidingKind::Settings | DecidingKind::Command | DecidingKind::Compiled => true,
+        DecidingKind::Settings | DecidingKind::Command | DecidingKind::Compiled | DecidingKind::Test => true,
         DecidingKind::Package => runs(checks, &PACKAGE_RUNNERS) || runs(checks, &["--run"]),
         DecidingKind::MakeRules => runs(checks, &MAKE),
         DecidingKind::TypeScript => runs(checks, &TYPESCRIPT_RUNNERS),

@@ -45,6 +45,7 @@ mod shell_text;
 mod spec;
 mod spec_error;
 mod startup_places;
+mod test_files;
 mod tool_files;
 mod uncommitted;
 mod user_scripts;

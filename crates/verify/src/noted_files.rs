@@ -35,6 +35,9 @@ pub struct NotedFiles {
     /// New or changed ones in which nothing can be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compiled: Vec<String>,
+    /// New tests that no command names. Agents add tests all the time, so they are not named.
+    #[serde(skip)]
+    pub(crate) tests: Vec<String>,
 }
 
 impl NotedFiles {
@@ -75,6 +78,8 @@ impl NotedFiles {
                 (DecidingKind::MakeRules, _) => noted.run_by_checks.push(path),
                 (DecidingKind::Command, _) => noted.commands.push(path),
                 (DecidingKind::Compiled, _) => noted.compiled.push(path),
+                (DecidingKind::Test, None) if !is_named_in(&texts, &path) => noted.tests.push(path),
+                (DecidingKind::Test, _) => {}
             }
         }
         noted.runner_files.sort_unstable();
@@ -156,6 +161,12 @@ fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -
     };
     registry.files.keys().any(|file| is_in(&file.to_string()))
         || commands.iter().flat_map(|command| command.split(['\n', ';', '&', '|'])).any(names)
+}
+
+/// Whether a word of the commands is the path of a file.
+fn is_named_in(commands: &[String], path: &str) -> bool {
+    let mut words = commands.iter().flat_map(|command| command.split(|c| ends_word(c) || ";&|".contains(c)));
+    words.any(|word| word.trim_start_matches("./") == path)
 }
 
 fn ends_word(c: char) -> bool {

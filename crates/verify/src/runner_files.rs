@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cargo_targets::{decisive_settings, is_manifest};
 use crate::make_rules::{built_by_make, in_the_way_of_make};
+use crate::test_files::is_test_file;
 
 /// Ends of paths, wherever they are.
 const NAMES: &[&str] = &[
@@ -262,6 +263,13 @@ pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &Cancellatio
     found.extend(settings);
     found.extend(in_the_way_of_make(root, check, files_in(root).map(DirEntry::into_path), cancel));
     found
+}
+
+/// The tests below `root`, by their names, without those of dependencies.
+pub(crate) fn test_files_in(root: &Path, cancel: &CancellationToken) -> BTreeSet<String> {
+    let files = files_in(root).take_while(|_| !cancel.is_cancelled());
+    let paths = files.filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()));
+    paths.filter(|path| is_test_file(path)).collect()
 }
 
 /// The files below `root` that `make` builds, if a check runs it.

@@ -10,7 +10,7 @@ use super::{
 #[test]
 fn each_file_has_a_kind() {
     let directory = tempfile::tempdir().unwrap();
-    let files: [(&str, bool, &[u8], Option<DecidingKind>); 19] = [
+    let files: [(&str, bool, &[u8], Option<DecidingKind>); 20] = [
         (".npmrc", false, b"", Some(DecidingKind::Settings)),
         (".gitattributes", false, b"", Some(DecidingKind::Settings)),
         ("String.java", false, b"class String {}", Some(DecidingKind::Settings)),
@@ -30,6 +30,7 @@ fn each_file_has_a_kind() {
         ("package-lock.json", false, b"{}", None),
         ("some.social", false, b"", None),
         ("calc.c", false, b"", None),
+        ("test_calc.py", false, b"", Some(DecidingKind::Test)),
     ];
     let mut entries = BTreeMap::new();
     for (path, is_executable, content, _) in &files {

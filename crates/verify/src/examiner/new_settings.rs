@@ -1,4 +1,4 @@
-//! Files that came with the work and may decide what a check shows, since test runners read them by themselves or make takes them for built:
+//! Files that came with the work and may decide what a check shows, since test runners read them by themselves, as settings or as tests, or make takes them for built:
 //! whether a check passes only because of them.
 
 use std::collections::BTreeSet;
@@ -27,7 +27,8 @@ impl ProjectExaminer {
             return Ok(None);
         }
         let noted = NotedFiles::of(registry, checkout, &[check], &self.project);
-        let settings = noted.runner_files.into_iter().filter(|_| !check.protect.is_empty());
+        let settings =
+            noted.runner_files.into_iter().chain(noted.tests).filter(|_| !check.protect.is_empty());
         let files = settings.chain(noted.in_place_of_built);
         let new: BTreeSet<String> = files.filter(|file| checkout.has_entry(file)).collect();
         let is_restored = |file: &str| registry.files.contains_key(&ProtectedPath::new(file));

@@ -96,3 +96,21 @@ async fn a_strict_run_does_not_count_what_only_names_of_options_let_pass() {
         strict.assert_claim("A", Assurance::Claimed, &[&format!("({named})")]).await;
     }
 }
+
+/// A runner that looks for tests loads them all, and one can change how others are run.
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_only_new_tests_let_pass() {
+    let judge = JUDGE.replace("conftest.py", "test_[m]ore.py");
+    let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", &judge), ("test_own.py", "")]);
+    let examiner = fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("test_more.py", ""), ("test_own.py", "pass\n")]);
+    let message = examiner.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("test_more.py"), "{message}");
+    strict.assert_claim("A", Assurance::Claimed, &["(test_more.py)", "expected exit 0, got 1"]).await;
+    accept(&fixture.project, &strict.written, "suite", FixedClock::NOON).unwrap();
+    strict.assert_claim("A", Assurance::Verified, &[]).await;
+    // One that makes no difference does no harm.
+    fixture.commit(&[("calc.sh", ADDS), ("a/test_other.py", "")]);
+    strict.assert_claim("A", Assurance::Verified, &[]).await;
+}
