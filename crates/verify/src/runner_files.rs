@@ -20,7 +20,6 @@ const NAMES: &[&str] = &[
     ".cargo/config",
     ".cargo/config.toml",
     ".config/nextest.toml",
-    ".env",
     ".justfile",
     ".pnp.cjs",
     ".pnpmfile.cjs",
@@ -45,7 +44,6 @@ const NAMES: &[&str] = &[
     "bunfig.toml",
     "deno.json",
     "deno.jsonc",
-    "go.env",
     "go.work",
     "gradle.properties",
     // `platform` of Python tries to import it.
@@ -153,6 +151,8 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
     NAMES.iter().any(is_named)
         || is_settings_name(name)
         || is_option(name)
+        // `node --env-file` and others take settings of interpreters from it.
+        || name.ends_with(".env")
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
         || HEADERS.iter().any(is_named)
@@ -408,6 +408,9 @@ mod tests {
             "java/lang.py",
             "_sysconfigdata__linux_x86_64-linux-gnu.py",
             "src/test/resources/junit-platform.properties",
+            ".env",
+            "go.env",
+            "config/app.env",
             "-q",
             "cases/--files-with-matches",
         ] {
@@ -437,6 +440,8 @@ mod tests {
             "src/list",
             "Cargo.toml",
             "a-b",
+            "env",
+            "app.env.md",
         ] {
             assert!(!is_runner_file(path), "{path}");
         }
