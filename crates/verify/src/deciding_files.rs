@@ -30,6 +30,10 @@ const TYPESCRIPT_RUNNERS: [&str; 9] =
     ["bun", "deno", "jest", "npm", "npx", "ts-node", "tsc", "tsx", "vitest"];
 const MAKE: [&str; 3] = ["bmake", "gmake", "make"];
 
+/// Words of scripts behind which a command begins.
+const BEFORE_COMMANDS: [&str; 12] =
+    ["command", "do", "elif", "else", "env", "exec", "if", "nice", "then", "time", "until", "while"];
+
 /// A file of a commit.
 #[derive(Debug, Clone)]
 pub(crate) struct CommittedEntry {
@@ -172,22 +176,49 @@ fn python_settings(text: &[u8]) -> Option<String> {
     Some(format!("{:?} {tools:?}", project.get("build-system")))
 }
 
-/// Whether a kind of file matters to some of the checks.
-pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check]) -> bool {
+/// Whether a kind of file matters to some of the checks. `scripts` are the texts of programs that they run.
+pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check], scripts: &[String]) -> bool {
+    let runs = |programs: &[&str]| {
+        names(checks, programs) || scripts.iter().any(|script| script_starts(script, programs))
+    };
     match kind {
         DecidingKind::Settings | DecidingKind::Command | DecidingKind::Compiled | DecidingKind::Test => true,
-        DecidingKind::Package => runs(checks, &PACKAGE_RUNNERS) || runs(checks, &["--run"]),
-        DecidingKind::MakeRules => runs(checks, &MAKE),
-        DecidingKind::TypeScript => runs(checks, &TYPESCRIPT_RUNNERS),
+        DecidingKind::Package => runs(&PACKAGE_RUNNERS) || names(checks, &["--run"]),
+        DecidingKind::MakeRules => runs(&MAKE),
+        DecidingKind::TypeScript => runs(&TYPESCRIPT_RUNNERS),
     }
 }
 
 /// Whether a command of the checks names one of the programs.
-fn runs(checks: &[&Check], programs: &[&str]) -> bool {
+fn names(checks: &[&Check], programs: &[&str]) -> bool {
     let commands = checks.iter().flat_map(|check| check.setup.iter().chain([&check.command]));
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let mut words = commands.flat_map(|command| command.split(move |c| !is_part(c)));
+    let mut words = commands.flat_map(|command| command.split(|c| !is_part(c)));
     words.any(|word| programs.contains(&word))
+}
+
+/// Whether a script may start one of the programs: its name is where a command begins, or begins a text in quotes. Elsewhere it may be an
+/// everyday word.
+fn script_starts(script: &str, programs: &[&str]) -> bool {
+    let is_started = |line: &str, program: &str| {
+        line.match_indices(program)
+            .any(|(at, _)| !line[at + program.len()..].starts_with(is_part) && begins_command(&line[..at]))
+    };
+    script.lines().any(|line| programs.iter().any(|program| is_started(line, program)))
+}
+
+/// Whether a command begins behind this part of a line, which may end with the directory of the program.
+fn begins_command(before: &str) -> bool {
+    let last = before.rsplit(|c: char| !is_part(c) && c != '/').next().unwrap_or_default();
+    let is_whole = last.is_empty() || last.ends_with('/');
+    let before = before.strip_suffix(last).unwrap_or(before).trim_end();
+    let word = before.split_whitespace().next_back().unwrap_or_default();
+    let is_value = word.split_once('=').is_some_and(|(name, _)| name.chars().all(is_part));
+    let is_start = before.is_empty() || before.ends_with(|c| "\"'`;&|({!@".contains(c));
+    is_whole && (is_start || is_value || BEFORE_COMMANDS.contains(&word))
+}
+
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
+use crate::oracles::is_protected_by;
 use crate::runner_files::package_of_shadow;
 use crate::user_scripts::scripts_of_user;
 
@@ -48,8 +49,11 @@ impl NotedFiles {
         project: &Project,
     ) -> Self {
         let commands = checks.iter().flat_map(|check| check.setup.iter().chain([&check.command]));
-        let scripts = scripts_of_user(registry, project).into_iter().map(|(_, text)| text);
-        let texts: Vec<String> = commands.cloned().chain(scripts).collect();
+        let scripts = scripts_of_user(registry, project);
+        let globs = || checks.iter().flat_map(|check| &check.protect);
+        let own = scripts.iter().filter(|(path, _)| globs().any(|glob| is_protected_by(glob, path)));
+        let own: Vec<String> = own.map(|(_, text)| text.clone()).collect();
+        let texts: Vec<String> = commands.cloned().chain(scripts.into_iter().map(|(_, text)| text)).collect();
         let is_read = |file: &str| {
             let package = package_of_shadow(file, |path| checkout.has_entry(path));
             package.is_none_or(|package| is_searched(package, registry, &texts))
@@ -66,7 +70,7 @@ impl NotedFiles {
             let is_same = before.is_some_and(|before| file.is(before));
             let is_named = noted.runner_files.contains(&path);
             let is_decided = is_same || is_named || is_protected(registry, &path);
-            if is_decided || !is_read(&path) || !concerns(file.kind, checks) {
+            if is_decided || !is_read(&path) || !concerns(file.kind, checks, &own) {
                 continue;
             }
             match (file.kind, before) {

@@ -129,6 +129,12 @@ fn is_shadow(glob: &str, file: &ProtectedPath) -> bool {
     matcher.is_some_and(|matcher| matcher.is_shadow(file.to_string().trim_start_matches("../").as_ref()))
 }
 
+/// Whether a glob protects a file.
+pub(crate) fn is_protected_by(glob: &str, file: &str) -> bool {
+    let matcher = ProtectPattern::parse(glob).ok().and_then(|pattern| ProtectMatcher::of(&[pattern]).ok());
+    matcher.is_some_and(|matcher| matcher.is_match(file.trim_start_matches("../")))
+}
+
 /// Whose check protects files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Protector {

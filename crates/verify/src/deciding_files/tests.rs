@@ -78,8 +78,33 @@ fn files_concern_the_checks_that_use_them() {
         ("sh run.sh", DecidingKind::Compiled, true),
     ] {
         let check = Check::of_command(command, CheckOrigin::User);
-        assert_eq!(concerns(kind, &[&check]), expected, "{command}");
+        assert_eq!(concerns(kind, &[&check], &[]), expected, "{command}");
     }
     let check = Check { setup: vec!["make".to_owned()], ..Check::of_command("./a", CheckOrigin::User) };
-    assert!(concerns(DecidingKind::MakeRules, &[&check]));
+    assert!(concerns(DecidingKind::MakeRules, &[&check], &[]));
+}
+
+#[test]
+fn what_scripts_start_concerns_checks_too() {
+    let check = Check::of_command("sh tests/run.sh", CheckOrigin::User);
+    for (script, expected) in [
+        ("set -e\nmake -s test\n", true),
+        ("cd a && make", true),
+        ("V=1 make", true),
+        ("V=1 exec make", true),
+        ("if ! make; then", true),
+        ("out=$(/usr/bin/make -s)", true),
+        ("subprocess.run(['make', '-s'])", true),
+        ("execSync(\"make -s\")", true),
+        ("\t@make x", true),
+        ("# make sure that it adds", false),
+        ("echo how to make it", false),
+        ("cmake .", false),
+        ("make.sh", false),
+        ("make-it", false),
+        ("sh a/make/b.sh", false),
+    ] {
+        let scripts = [script.to_owned()];
+        assert_eq!(concerns(DecidingKind::MakeRules, &[&check], &scripts), expected, "{script}");
+    }
 }

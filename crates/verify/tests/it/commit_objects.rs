@@ -299,3 +299,17 @@ async fn new_commands_compiled_files_and_settings_of_tools_are_named() {
     // No check compiles TypeScript.
     assert!(!message.contains("tsconfig"), "{message}");
 }
+
+/// What a check runs through its protected script.
+#[tokio::test]
+async fn what_a_protected_script_runs_is_named() {
+    let spec = "# Calc\n\n```check A protect=tests/**\n$ sh tests/run.sh\n5\n```\n\n```check B\n$ sh calc.sh add 2 3\n5\n```\n";
+    let judge = "true ||\n    npm run cases\nsh calc.sh add 2 3\n";
+    let fixture = VerifyFixture::with_files(spec, &[("tests/run.sh", judge), ("package.json", "{}")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS), ("package.json", r#"{"scripts": {"cases": "true"}}"#)]);
+    let named = "written or changed with the work: package.json (scripts).";
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+    let message = examiner.assert_claim("B", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("package.json"), "{message}");
+}
