@@ -24,7 +24,7 @@ use autonoe_store::InPlaceFiles;
 use tempfile::TempDir;
 
 use crate::blocking::blocking;
-use crate::commit_objects::{CommitObjects, Transfer, untrustworthy};
+use crate::commit_objects::{CommitObjects, Transfer, from_project, untrustworthy};
 use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopiedTree, CopyError, IgnoreFiles, copy_tree, ignore_files};
 use crate::deciding_files::{DecidingFile, deciding_files};
@@ -230,6 +230,15 @@ impl Checkout {
             Content::Commit(objects) => objects.has(path),
             Content::Files(files) => files.join(path).symlink_metadata().is_ok(),
         }
+    }
+
+    /// Where the commit has what is at a path, which may go through a link; `None` if it is not there.
+    pub(crate) fn committed_path(&self, path: String) -> Option<String> {
+        if self.has_entry(&path) {
+            return Some(path);
+        }
+        let deciding = self.deciding_files();
+        deciding.get(&path).map(|file| from_project(&self.part, &file.from_top))
     }
 
     /// Files that test runners read by themselves and that commands of checks made, and what was in the way of what they had made.

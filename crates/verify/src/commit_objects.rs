@@ -351,7 +351,7 @@ impl Transfer<'_> {
 }
 
 /// A path of the repository as it is named in the project, which is the `part` of it: what is above begins with `../`.
-fn from_project(part: &str, path: &str) -> String {
+pub(crate) fn from_project(part: &str, path: &str) -> String {
     let (mut inside, mut rest) = (part, path);
     while let (Some((directory, below)), Some((next, further))) =
         (inside.split_once('/'), rest.split_once('/'))

@@ -4,11 +4,13 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use autonoe_core::check::Check;
 use autonoe_files::{SETTINGS_LIMIT, open_beneath, read_bytes_beneath};
 use autonoe_store::sha256_hex;
+use ignore::WalkBuilder;
 use serde_json::Value;
 
 use crate::runner_files::is_runner_file;
@@ -17,6 +19,9 @@ use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool
 
 /// Git calls a file binary if one of its first bytes is zero; so many are looked at.
 const BINARY_BYTES: u64 = 8_000;
+
+/// The most files that are looked at behind a link.
+const MAX_LINKED: usize = 1_000;
 
 /// What a package says about its tests and other commands. Its dependencies change with any work.
 const PACKAGE_KEYS: [&str; 6] = ["ava", "c8", "jest", "mocha", "nyc", "scripts"];
@@ -68,6 +73,8 @@ pub(crate) struct DecidingFile {
     pub(crate) fingerprint: String,
     /// A hash of its content, if a tool reads it by itself.
     pub(crate) content: Option<String>,
+    /// From the top of the repository, without links.
+    pub(crate) from_top: String,
 }
 
 impl DecidingFile {
@@ -87,23 +94,56 @@ pub(crate) fn deciding_files(
     tree: &Path,
     entries: &BTreeMap<String, CommittedEntry>,
 ) -> BTreeMap<String, DecidingFile> {
-    let deciding = entries.iter().filter_map(|(path, entry)| {
+    let linked = entries.iter().flat_map(|(path, entry)| linked_entries(tree, path, entry));
+    let linked: BTreeMap<String, CommittedEntry> = linked.collect();
+    let deciding = entries.iter().chain(&linked).filter_map(|(path, entry)| {
         let kind = kind_of(tree, path, entry)?;
         let is_settings = matches!(kind, DecidingKind::Settings | DecidingKind::TypeScript);
         let content = is_settings.then(|| content_hash(tree, &entry.from_top)).flatten();
-        Some((path.clone(), DecidingFile { kind, fingerprint: fingerprint(tree, path, entry), content }))
+        let (fingerprint, from_top) = (fingerprint(tree, path, entry), entry.from_top.clone());
+        Some((path.clone(), DecidingFile { kind, fingerprint, content, from_top }))
     });
     deciding.collect()
+}
+
+/// What a link leads to within the commit, as if it were in the place of the link, unless it counts as the same where it is.
+fn linked_entries(tree: &Path, path: &str, entry: &CommittedEntry) -> Vec<(String, CommittedEntry)> {
+    let real = tree.canonicalize().ok().filter(|_| entry.is_link);
+    let target = tree.join(&entry.from_top).canonicalize().ok();
+    let (Some(real), Some(target)) = (real, target) else { return Vec::new() };
+    // A link to a directory above itself would lead to everything again.
+    if !target.starts_with(&real) || real.join(&entry.from_top).starts_with(&target) {
+        return Vec::new();
+    }
+    let repository = real.join(".git");
+    let walk = WalkBuilder::new(&target)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |found| !found.path().starts_with(&repository))
+        .build();
+    let files =
+        walk.filter_map(Result::ok).filter(|found| found.file_type().is_some_and(|kind| kind.is_file()));
+    let entries = files.take(MAX_LINKED).filter_map(|found| {
+        let from_top = found.path().strip_prefix(&real).ok()?.to_str()?.to_owned();
+        let below = found.path().strip_prefix(&target).ok()?.to_str()?;
+        let place = if below.is_empty() { path.to_owned() } else { format!("{path}/{below}") };
+        let is_executable = found.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0);
+        let mut entry = CommittedEntry { from_top, hash: String::new(), is_link: false, is_executable };
+        let kind = kind_of(tree, &place, &entry).filter(|_| may_decide(&place, &entry))?;
+        entry.hash = content_hash(tree, &entry.from_top).unwrap_or_default();
+        (kind_of(tree, &entry.from_top, &entry) != Some(kind)).then_some((place, entry))
+    });
+    entries.collect()
 }
 
 /// Whether a file may be decisive, by its name and kind alone.
 pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
     let name = name_of(path);
     entry.is_executable
+        || entry.is_link
         || is_read(path)
         || is_compiled(name)
         || is_of_java_lang(name)
-        || (entry.is_link && is_common_command(name))
         || ["package.json", "tsconfig.json"].contains(&name)
         || is_make_file(name)
         || is_test_file(path)

@@ -139,7 +139,10 @@ fn new_runner_files(
     let is_new = |file: &String| !known.contains(file) && !is_protected(registry, file);
     // A new manifest is the work itself.
     let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
-    let found = checkout.found_by_checks().into_iter().filter(|file| is_new(file) && !is_manifest(file));
+    // Those behind a link of the commit are not made by a command.
+    let committed = checkout.deciding_files();
+    let found = checkout.found_by_checks().into_iter().filter(|file| !committed.contains_key(file));
+    let found = found.filter(|file| is_new(file) && !is_manifest(file));
     let found =
         found.filter(is_in_known).map(|file| match checkout.has_entry(manifest_of(&file).unwrap_or(&file)) {
             true => file,

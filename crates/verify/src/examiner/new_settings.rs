@@ -30,7 +30,7 @@ impl ProjectExaminer {
         let settings =
             noted.runner_files.into_iter().chain(noted.tests).filter(|_| !check.protect.is_empty());
         let files = settings.chain(noted.in_place_of_built);
-        let new: BTreeSet<String> = files.filter(|file| checkout.has_entry(file)).collect();
+        let new: BTreeSet<String> = files.filter_map(|file| checkout.committed_path(file)).collect();
         let is_restored = |file: &str| registry.files.contains_key(&ProtectedPath::new(file));
         let stays = |file: &str| is_restored(file) || (checkout.has_entry(file) && !new.contains(file));
         let files: Vec<String> = new.iter().filter(|file| is_dispensable(file, stays)).cloned().collect();

@@ -313,3 +313,37 @@ async fn what_a_protected_script_runs_is_named() {
     let message = examiner.assert_claim("B", Assurance::Verified, &[]).await.message;
     assert!(!message.contains("package.json"), "{message}");
 }
+
+/// What a link leads to is read in its place.
+#[tokio::test]
+async fn settings_behind_links_that_were_there_are_named() {
+    let spec = "# Calc\n\n```check A\n$ : npm; sh calc.sh add 2 3\n5\n```\n";
+    let own =
+        [("cfg/npm.conf", "a=1\n"), ("cfg/p.json", "{}"), ("vendor/bin/mocha", ""), ("vendor/bin/sh", "")];
+    let fixture = VerifyFixture::with_files(spec, &own);
+    fs::create_dir(fixture.path("node_modules")).unwrap();
+    for (target, link) in [
+        ("cfg/npm.conf", ".npmrc"),
+        ("cfg/p.json", "package.json"),
+        ("../vendor/bin", "node_modules/.bin"),
+        ("..", "vendor/up"),
+        ("/etc", "outside"),
+    ] {
+        symlink(target, fixture.path(link)).unwrap();
+    }
+    fixture.commit(&[]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    let message = examiner.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("by themselves") && !message.contains("changed with the work"), "{message}");
+    fixture.commit(&[
+        ("cfg/npm.conf", "a=2\n"),
+        ("cfg/p.json", r#"{"scripts": {"test": "true"}}"#),
+        ("vendor/bin/mocha", "true"),
+        ("vendor/bin/node", ""),
+    ]);
+    let new = "Test runners read these new files by themselves: node_modules/.bin/node.";
+    let changed = "Test runners read these changed files by themselves: .npmrc, node_modules/.bin/mocha.";
+    let run = "written or changed with the work: package.json (scripts).";
+    examiner.assert_claim("A", Assurance::Verified, &[new, changed, run]).await;
+}

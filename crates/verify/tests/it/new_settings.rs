@@ -1,5 +1,8 @@
 //! Files that came with the work and that may decide what a check shows.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+
 use autonoe_core::check::Assurance;
 use autonoe_test_kit::FixedClock;
 use autonoe_verify::accept;
@@ -113,4 +116,17 @@ async fn a_strict_run_does_not_count_what_only_new_tests_let_pass() {
     // One that makes no difference does no harm.
     fixture.commit(&[("calc.sh", ADDS), ("a/test_other.py", "")]);
     strict.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_only_new_files_behind_a_link_let_pass() {
+    let judge = JUDGE.replace("conftest.py", "node_modules/.bin/node");
+    let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", &judge), ("vendor/bin/a", "")]);
+    fs::create_dir(fixture.path("node_modules")).unwrap();
+    symlink("../vendor/bin", fixture.path("node_modules/.bin")).unwrap();
+    fixture.commit(&[]);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("vendor/bin/node", "")]);
+    strict.assert_claim("A", Assurance::Claimed, &["(vendor/bin/node)", "expected exit 0, got 1"]).await;
 }
