@@ -80,7 +80,7 @@ impl Surroundings {
     pub fn values(&self, word: &Word, root: &Path) -> Values {
         let (texts, mut is_complete) = self.texts(word, root);
         let mut found = Vec::new();
-        for text in texts.iter().flat_map(|text| braced(text)).flat_map(|text| split(&text)) {
+        for text in texts.iter().flat_map(braced).flat_map(|text| split(&text)) {
             // The home of a hook is empty, and its path is not known here.
             is_complete &= !matches!(text.first(), Some(('~', false)));
             match pattern(&text) {
