@@ -21,6 +21,7 @@ mod environment;
 mod fleet_clones;
 mod helper;
 mod key_command;
+mod known_repository;
 mod labelled_issues;
 mod lock_project;
 mod nearest_command;

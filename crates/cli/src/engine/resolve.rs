@@ -39,6 +39,7 @@ use crate::best_of::needs_workspace;
 use crate::browser;
 use crate::consent::ensure_trusted;
 use crate::environment::Environment;
+use crate::known_repository::check_repository;
 use crate::lock_project::socket_path;
 use crate::notify_settings::NotifySettings;
 use crate::offered_servers::with_approved_servers;
@@ -171,6 +172,9 @@ impl ResolvedRun {
         let job = job.prepare(&project, start_over)?;
         ensure_trusted(&project, &own_config)?;
         project.check_writable()?;
+        if site.is_none() && without_sandbox.is_none() {
+            check_repository(&project)?;
+        }
         let providers = providers::find(environment, &user).await?;
         let chain = resolve_backends(args, plan_model, environment, &providers, !job.is_over())?;
         let verifier = verifier.map(|verifier| resolve_verifier(verifier, &providers)).transpose()?;

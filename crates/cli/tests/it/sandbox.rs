@@ -32,6 +32,29 @@ fn session(project: &CliTestProject, change: impl FnOnce(&mut Command)) -> RunOu
 }
 
 #[test]
+fn a_redirected_repository_is_not_opened_to_the_next_run() {
+    let project = project("true");
+    let other = project.home().join("other");
+    let made = Command::new("git")
+        .args(["init", "-q"])
+        .arg(&other)
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin")
+        .status();
+    assert!(made.expect("started").success());
+    let redirect = format!("printf 'gitdir: {}/.git' > .git", other.display());
+    project.write("attack.sh", &redirect);
+    let _ = session(&project, |_| ());
+    // Whether the room or the inspection after it prevents that, the next run must not rely on it.
+    project.write(".git", &format!("gitdir: {}/.git", other.display()));
+    let model = model(&always("[[conversation.turn]]\ntext = 'done'\n"));
+    let run = project.run(&model, &["run"]);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("other/.git, outside of it"), "{}", run.stderr);
+    assert!(run.stderr.contains("repository.json"), "{}", run.stderr);
+}
+
+#[test]
 fn a_session_cannot_escape_the_sandbox() {
     if !has_bubblewrap() {
         return;
