@@ -119,19 +119,25 @@ except OSError:
 
 /// An agent leaves files for the interpreter of a hook, and replaces its script.
 pub fn hooks_under_attack(pair: &Pair) {
-    let files = [("scripts/guard.py", GUARD), ("plant.py", PLANT), ("replace.py", REPLACE)];
+    let replaces = r#"call = [{ tool = "Bash", input = { command = "python3 replace.py" } }]
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo forbidden > two.txt" } }]"#;
+    let files = [("plant.py", PLANT), ("replace.py", REPLACE)];
+    attack_the_guard(pair, &files, "plant.py", &format!("expect = 'forbidden by the guard'\n{replaces}"));
+}
+
+/// An agent runs `first`, then makes a file that the guard denies, and then plays `then`, in which another call is denied.
+fn attack_the_guard(pair: &Pair, files: &[(&str, &str)], first: &str, then: &str) {
+    let files = [&[("scripts/guard.py", GUARD)], files].concat();
     let project = project(&[hook("Bash", "python3 scripts/guard.py", 60)], &files);
     let script = format!(
         r#"
           [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "python3 plant.py" }} }}]
+          call = [{{ tool = "Bash", input = {{ command = "python3 {first}" }} }}]
           [[conversation.turn]]
           call = [{{ tool = "Bash", input = {{ command = "echo forbidden > one.txt" }} }}]
           [[conversation.turn]]
-          expect = "forbidden by the guard"
-          call = [{{ tool = "Bash", input = {{ command = "python3 replace.py" }} }}]
-          [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "echo forbidden > two.txt" }} }}]
+          {then}
           {PASS}
         "#
     );
@@ -161,28 +167,9 @@ if os.fork() == 0:
 
 /// With Landlock, agents can write the scripts of hooks. None runs while a program of the agent has it mapped.
 pub fn mapped_hook_script(pair: &Pair) {
-    let files = [("scripts/guard.py", GUARD), ("map.py", MAP)];
-    let project = project(&[hook("Bash", "python3 scripts/guard.py", 60)], &files);
-    let script = format!(
-        r#"
-          [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "python3 map.py" }} }}]
-          [[conversation.turn]]
-          call = [{{ tool = "Bash", input = {{ command = "echo forbidden > one.txt" }} }}]
-          [[conversation.turn]]
-          expect = "another program has it open or mapped for writing"
-          call = [{{ tool = "Bash", input = {{ command = "echo harmless > two.txt" }} }}]
-          {PASS}
-        "#
-    );
-    let model = model(&pair.with_own_tool_names(&always(&script)));
-    let run = pair.run(&project, &model, &["run"]);
-    run.assert_ended("all_passed", 0);
-    pair.assert_layer(&run);
-    assert_eq!(denied_by_hooks(&run), ["Bash", "Bash"]);
-    assert!(!project.path("one.txt").exists() && !project.path("two.txt").exists());
-    assert_no_processes_left(&project);
-    assert_script_followed(&model);
+    let then = r#"expect = "another program has it open or mapped for writing"
+          call = [{ tool = "Bash", input = { command = "echo harmless > two.txt" } }]"#;
+    attack_the_guard(pair, &[("map.py", MAP)], "map.py", then);
 }
 
 /// The block after `start` in the section about hooks.
