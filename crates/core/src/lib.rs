@@ -13,6 +13,7 @@ pub mod ci_files;
 pub mod clock;
 pub mod deliverable;
 pub mod duration;
+pub mod ending;
 pub mod event;
 pub mod examiner;
 pub mod fault;

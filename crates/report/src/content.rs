@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use autonoe_core::attempt::{AttemptResult, BestOfResult, DecidedBy};
 use autonoe_core::duration::format as format_duration;
+use autonoe_core::ending::{Ending, EndingKind};
 use autonoe_core::money::Usd;
 use autonoe_core::redact::Redactor;
 use autonoe_store::journal::history::{DeniedCall, SessionRow};
@@ -13,7 +14,6 @@ use crate::changes::{ChangesUnavailable, changes};
 use crate::decisions::decisions;
 use crate::deliverable::{deliverable, project_checks};
 use crate::document::{Document, ReportBlock, ReportLine, Tone, badge, code, paragraph, section, text};
-use crate::ending::{Ending, EndingKind};
 use crate::facts::{RunFacts, StepResult, StepRow, journal_time, utc_time};
 use crate::sanitize::sanitize;
 use crate::sparkline::sparkline;

@@ -1,7 +1,8 @@
 //! The end of a run as the text of a notification.
 
+use autonoe_core::ending::Ending;
 use autonoe_core::outcome::{PlanReport, RunReport};
-use autonoe_report::{Ending, assurance};
+use autonoe_report::assurance;
 
 use super::messages::overall;
 use super::time;

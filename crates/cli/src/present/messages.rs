@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::duration::format as format_duration;
+use autonoe_core::ending::{Ending, EndingKind};
 use autonoe_core::event::{AgentEvent, CheckPurpose, HookFile};
 use autonoe_core::file_names::list_names;
 use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::{StatusChange, Tally};
-use autonoe_report::{Ending, EndingKind, cost, describe_hook_files, one_line};
+use autonoe_report::{cost, describe_hook_files, one_line};
 use autonoe_workspace::{Beginning, CheckedPart};
 use jiff::Timestamp;
 

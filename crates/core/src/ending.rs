@@ -1,7 +1,7 @@
-//! How a run ended, in words: for the terminal and for the report.
+//! How a run ended, in words: for the terminal, the report and alerts.
 
-use autonoe_core::duration::format as format_duration;
-use autonoe_core::outcome::{RunOutcome, no_progress};
+use crate::duration::format as format_duration;
+use crate::outcome::{RunOutcome, no_progress};
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +122,7 @@ fn tried_words(tried: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::{Ending, EndingKind};
-    use autonoe_core::outcome::RunOutcome;
+    use crate::outcome::RunOutcome;
     use jiff::Timestamp;
 
     #[test]
