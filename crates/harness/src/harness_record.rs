@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use autonoe_core::ending::Ending;
 use autonoe_core::event::{AgentEvent, Event, ProgressVerdict, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
@@ -27,9 +28,10 @@ use crate::schedule::{TaskRecord, TaskStatus};
 use crate::state_view::Execution;
 use crate::stuck::{StuckState, WARNING_AFTER};
 
-/// Alerts of our own about tasks.
+/// Alerts of our own: about tasks, and that the run ended at a limit.
 pub const TASK_COMPLETED: &str = "task_completed";
 pub const TASK_BLOCKED: &str = "task_blocked";
+pub const LIMIT_REACHED: &str = "limit_reached";
 
 /// Scores that the average is made of.
 const AVERAGED: usize = 10;
@@ -380,19 +382,23 @@ impl HarnessRecord {
         let (status, error) = match (&report.outcome, report.exit_code) {
             (_, exit::DONE) => (LoopStatus::Complete, None),
             (RunOutcome::Interrupted, _) => (LoopStatus::Stopped, None),
-            (outcome, _) => (LoopStatus::Failed, Some(error_words(outcome))),
+            (outcome, _) => (LoopStatus::Failed, Some(Ending::of(outcome, |_| String::new()).sentence)),
         };
         let kind = match (&report.outcome, status) {
             (_, LoopStatus::Complete) => Some(AlertType::GoalComplete),
             (RunOutcome::Stuck { .. } | RunOutcome::TasksBlocked { .. }, _) => {
                 Some(AlertType::StuckUnrecoverable)
             }
+            _ if report.exit_code == exit::LIMIT => Some(AlertType::Custom(LIMIT_REACHED.to_owned())),
             (_, LoopStatus::Failed) => Some(AlertType::FatalError),
             (_, LoopStatus::Stopped | LoopStatus::Running | LoopStatus::Paused) => None,
         };
         let message = error.clone().unwrap_or_else(|| "All tasks of the roadmap are completed.".to_owned());
         if let Some(kind) = kind {
-            self.alert(Alert::new(kind, message, report.iterations, Timestamp::now()));
+            let is_limit = report.exit_code == exit::LIMIT;
+            let severity = if is_limit { Severity::Warning } else { kind.severity() };
+            let alert = Alert::new(kind, message, report.iterations, Timestamp::now());
+            self.alert(alert.with_severity(severity));
         }
         let mut written = self.written();
         (written.status.status, written.status.error) = (status, error);
@@ -485,23 +491,13 @@ impl Sink for HarnessRecord {
 fn has_event(kind: &AlertType) -> bool {
     match kind {
         AlertType::GoalComplete | AlertType::FatalError | AlertType::StuckUnrecoverable => true,
-        AlertType::Custom(name) => name == TASK_BLOCKED,
+        AlertType::Custom(name) => [TASK_BLOCKED, LIMIT_REACHED].contains(&name.as_str()),
         AlertType::IterationMilestone
         | AlertType::NoProgress
         | AlertType::StuckRecovery
         | AlertType::ApproachingLimit
         | AlertType::ModelEscalation
         | AlertType::RunawayDetected => false,
-    }
-}
-
-fn error_words(outcome: &RunOutcome) -> String {
-    match (outcome, outcome.fault()) {
-        (RunOutcome::TasksBlocked { chains }, _) => {
-            format!("{} task(s) are not completed: {}.", chains.len(), chains.join("; "))
-        }
-        (_, Some(fault)) => fault.message.clone(),
-        (outcome, None) => format!("The run ended as {}.", outcome.name()),
     }
 }
 

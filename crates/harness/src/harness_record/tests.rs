@@ -107,6 +107,17 @@ fn a_pause_by_an_alert_ends_with_its_run_and_that_of_a_person_does_not() {
 }
 
 #[test]
+fn a_run_that_ends_at_a_limit_has_not_failed_fatally() {
+    let project = tempfile::tempdir().expect("directory");
+    let record = process(project.path(), 0.0, OnCritical::Continue);
+    let outcome = RunOutcome::BudgetExceeded { limit_usd: Usd(10.0) };
+    on(&record, &RunEvent::Outcome(RunReport::without_session(outcome)));
+    let alerts = record.harness().read_alerts().expect("alerts");
+    let said: Vec<String> = alerts.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["[WARNING] limit_reached: Stopped: the cost limit of $10.00 was reached."]);
+}
+
+#[test]
 fn sessions_without_progress_are_counted_across_processes_and_said_once() {
     let project = tempfile::tempdir().expect("directory");
     let raised = |record: &HarnessRecord| {
