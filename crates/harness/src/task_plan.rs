@@ -25,6 +25,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome};
 use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState};
 use autonoe_core::status::{ProjectStatus, Tally};
 
+use self::earlier_run::TakenOver;
 use self::growth::is_growth;
 pub use self::prompt::text as prompt_text;
 use self::roadmap_file::RoadmapChange;
@@ -84,8 +85,11 @@ impl TaskPlan {
     pub async fn resume(roadmap: Roadmap, setup: TaskPlanSetup) -> Result<Self, Fault> {
         let saved = setup.memory.load().await?;
         let is_new_run = saved.is_none();
-        let state: SavedTasks = match saved {
-            Some(saved) => serde_json::from_value(saved).map_err(|error| state_fault(&error))?,
+        let TakenOver { tasks: state, edits } = match saved {
+            Some(saved) => {
+                let tasks = serde_json::from_value(saved).map_err(|error| state_fault(&error))?;
+                TakenOver { tasks, edits: Vec::new() }
+            }
             None => taken_over(&roadmap, &setup).await?,
         };
         setup.file.remove_leftovers();
@@ -95,8 +99,8 @@ impl TaskPlan {
         setup.file.has_written(written.map(|(id, _)| id.to_string()), state.growth.added.clone());
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
-        if is_new_run && !plan.state.begun.is_empty() {
-            plan.keep_taken_over().await?;
+        if is_new_run && !(plan.state.begun.is_empty() && edits.is_empty()) {
+            plan.keep_taken_over(edits).await?;
         }
         let before = plan.with_begun_tasks();
         let edit = compare(&before, &plan.roadmap, &plan.begun());
@@ -464,13 +468,13 @@ impl Plan for TaskPlan {
     }
 }
 
-async fn taken_over(roadmap: &Roadmap, setup: &TaskPlanSetup) -> Result<SavedTasks, Fault> {
+async fn taken_over(roadmap: &Roadmap, setup: &TaskPlanSetup) -> Result<TakenOver, Fault> {
     // What a version with another format has saved is not worth a failed run.
     let earlier = setup.memory.load_earlier().await?;
     let earlier: Option<SavedTasks> = earlier.and_then(|saved| serde_json::from_value(saved).ok());
     Ok(match (earlier, setup.store.load().await?) {
         (Some(earlier), Some(status)) => earlier.for_next_run(roadmap, &status),
-        (Some(_) | None, _) => SavedTasks::default(),
+        (Some(_) | None, _) => TakenOver::default(),
     })
 }
 

@@ -80,7 +80,7 @@ impl Runner<'_> {
             () = self.steering.resumed() => {}
             () = self.clock.sleep(self.time_left(state, start)) => {}
         }
-        notice("No longer paused.");
+        notice("The run is no longer paused.");
     }
 
     async fn sleep(&self, duration: Duration) {

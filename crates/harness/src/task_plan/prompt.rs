@@ -52,7 +52,11 @@ pub(super) fn review(text: &str, task: &Task) -> Instruction {
 
 fn earlier_attempt(begun: &BegunTask, failure: &FailedAttempt) -> String {
     let (before, all) = (begun.record.attempts.saturating_sub(1), begun.task.attempts());
-    let mut text = format!("## Previous Attempt\nAttempt {before} of {all} failed: {}.", failure.why);
+    let which = match before {
+        0 => "The work of an earlier run".to_owned(),
+        _ => format!("Attempt {before} of {all}"),
+    };
+    let mut text = format!("## Previous Attempt\n{which} failed: {}.", failure.why);
     for check in &failure.checks {
         text.push_str(&format!("\n- {check}"));
     }

@@ -34,7 +34,11 @@ impl TaskPlan {
         });
         self.setup.record.task_changed(&begun.task, begun.record, &begun.output, Some(&why));
         let (attempt, all) = (begun.record.attempts, begun.task.attempts());
-        self.warn(format!("Attempt {attempt} of {all} at {id} failed: {why}.")).await
+        let message = match attempt {
+            0 => format!("The task {id} is open again: {why}."),
+            _ => format!("Attempt {attempt} of {all} at {id} failed: {why}."),
+        };
+        self.warn(message).await
     }
 
     /// Brings the state of the plan and the deliverables in line. Repeating it changes nothing, so that it may be cut off anywhere.

@@ -660,3 +660,47 @@ async fn a_task_that_was_edited_between_two_runs_begins_anew() {
         *fixture.world.saved.lock().expect("no panic") = before;
     }
 }
+
+#[tokio::test]
+async fn what_becomes_of_tasks_that_were_edited_between_two_runs_is_said_once() {
+    let roadmap = "## Tasks\n- [ ] **a**: One\n  - max_iterations: 1\n- [ ] **b**: Two\n- [ ] **c**: Three\n";
+    let mut fixture = Fixture::new(roadmap);
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan, PASSED).await;
+    fixture.play(&mut plan, PENDING).await;
+    plan.ended().await.expect("ended");
+    for (old, new) in [("One", "Another"), ("Two", "Second"), ("Three", "Third")] {
+        fixture.write(&fixture.roadmap().replace(old, new));
+    }
+    fixture.end_run();
+    fixture.plan().await;
+    fixture.end_run();
+    fixture.plan().await;
+    let edited = |said: &String| said.contains("was edited, ");
+    let said: Vec<String> = fixture.world.said().into_iter().filter(edited).collect();
+    assert_eq!(
+        said,
+        [
+            "a was edited, but it is completed, so that has no effect. To have a task done again, add it under another id.",
+            "b was edited, so it begins anew, with all of its attempts.",
+        ]
+    );
+}
+
+/// No attempt of this run has failed.
+#[tokio::test]
+async fn work_of_an_earlier_run_that_fails_its_checks_is_open_again() {
+    let fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n");
+    fixture.plan().await;
+    fixture.world.set("a", PASSED);
+    let mut plan = fixture.plan().await;
+    plan.next(&RunState::default()).await.expect("next");
+    fixture.world.set("a", PENDING);
+    let text = fixture.next(&mut plan).await.instruction.text;
+    assert!(
+        text.contains("The work of an earlier run failed: it had passed, but its checks failed"),
+        "{text}"
+    );
+    let said = fixture.world.said();
+    assert!(said.iter().any(|said| said.starts_with("The task a is open again: it had passed")), "{said:?}");
+}
