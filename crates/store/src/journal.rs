@@ -12,6 +12,7 @@ mod schema;
 mod session_costs;
 mod writer;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -146,6 +147,12 @@ impl SqliteJournal {
         self.writer.run(move |db| records::verified(db, &deliverable, Timestamp::now())).await?;
         self.point(JournalPoint::Verified);
         Ok(())
+    }
+
+    /// How many sessions this run has begun for each deliverable, also in earlier processes.
+    pub async fn sessions_of_deliverables(&self) -> Result<HashMap<String, u32>, Fault> {
+        let run = self.run;
+        self.writer.run(move |db| records::sessions_of_deliverables(db, run)).await
     }
 
     /// Records the commit on which the run starts, unless a resumed run already has one. Returns that commit.

@@ -411,7 +411,10 @@ impl PlanContext<'_> {
                         let plan = if job.only_plans { plan.only_planning() } else { plan };
                         let plan = match workers.is_empty() {
                             true => plan,
-                            false => plan.built_by(Workers::new(workers)),
+                            false => plan.built_by(Workers::new(
+                                workers,
+                                self.journal.sessions_of_deliverables().await?,
+                            )),
                         };
                         Box::new(if is_reviewed { plan.with_review() } else { plan })
                     }

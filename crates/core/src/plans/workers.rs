@@ -23,9 +23,10 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// `held` has an entry for each worker: the deliverable whose unfinished work is in its workspace.
-    pub fn new(held: Vec<Option<String>>) -> Self {
-        Self { held, sessions: HashMap::new() }
+    /// `held` has an entry for each worker: the deliverable whose unfinished work is in its workspace. `sessions` is how many each deliverable
+    /// has had, in earlier processes of the run: a kill must not give it all of them again.
+    pub fn new(held: Vec<Option<String>>, sessions: HashMap<String, u32>) -> Self {
+        Self { held, sessions }
     }
 
     /// A worker and the deliverable that it builds next; `None` if nothing can be begun now.
@@ -67,6 +68,8 @@ pub(super) fn assignment(id: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
+
     use jiff::civil::date;
 
     use super::Workers;
@@ -98,7 +101,7 @@ mod tests {
     #[test]
     fn each_worker_has_one_deliverable_and_keeps_it() {
         let mut status = independent(&["A", "B", "C"]);
-        let mut workers = Workers::new(vec![None, Some("B".to_owned())]);
+        let mut workers = Workers::new(vec![None, Some("B".to_owned())], HashMap::new());
         let assigned = |worker, id: &str| Some((worker, id.to_owned()));
         assert_eq!(workers.assign(&status, &[]), assigned(1, "A"));
         assert_eq!(workers.assign(&status, &running(&[(1, "A")])), assigned(2, "B"), "its work is there");
@@ -111,7 +114,7 @@ mod tests {
     #[test]
     fn what_fails_again_and_again_comes_last() {
         let status = independent(&["A", "B"]);
-        let mut workers = Workers::new(vec![None]);
+        let mut workers = Workers::new(vec![None], HashMap::new());
         let mut ids = || workers.assign(&status, &[]).map_or("nothing".to_owned(), |(_, id)| id);
         assert_eq!([ids(), ids(), ids(), ids(), ids()], ["A", "A", "A", "B", "B"]);
         // Then both again, as often as any gets.
@@ -121,11 +124,20 @@ mod tests {
     }
 
     #[test]
+    fn sessions_of_earlier_processes_count() {
+        let status = independent(&["A", "B"]);
+        let mut workers =
+            Workers::new(vec![None], HashMap::from([("A".to_owned(), 10), ("B".to_owned(), 9)]));
+        let mut ids = || workers.assign(&status, &[]).map(|(_, id)| id);
+        assert_eq!([ids(), ids()], [Some("B".to_owned()), None]);
+    }
+
+    #[test]
     fn what_does_not_get_on_holds_up_only_what_depends_on_it() {
         let mut status = independent(&["A", "B", "C"]);
         status.deliverables[1].order = BuildOrder::default();
         status.deliverables[2].order.depends = Some(vec!["A".to_owned()]);
-        let mut workers = Workers::new(vec![None]);
+        let mut workers = Workers::new(vec![None], HashMap::new());
         let mut ids = || workers.assign(&status, &[]).expect("assigned").1;
         assert_eq!([ids(), ids(), ids(), ids()], ["A", "A", "A", "B"], "B is built alone, after A");
         let rest: Vec<String> = (0..5).map(|_| ids()).collect();

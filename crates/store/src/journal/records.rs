@@ -1,6 +1,10 @@
 //! SQL for writing records and for restoring the state of a run that is resumed.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use autonoe_core::agent::Instruction;
+use autonoe_core::attempt::deliverable_of_step;
 use autonoe_core::event::Usage;
 use autonoe_core::instruction::Phase;
 use autonoe_core::journal::JournalRecord;
@@ -15,7 +19,6 @@ use autonoe_core::status::StatusChange;
 use autonoe_core::verification::Verification;
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Result, params};
-use std::time::Duration;
 
 use super::recorded_status::{PendingStatus, RecordedStatus, STARTED_OVER};
 use super::run_start::{ResumePolicy, RunStart, RunsInProgress};
@@ -431,6 +434,20 @@ pub(super) fn last_session(
         }));
     }
     Ok(None)
+}
+
+/// How many sessions the run has begun for each deliverable, copies of one at the same time included.
+pub(super) fn sessions_of_deliverables(db: &Connection, RunId(run): RunId) -> Result<HashMap<String, u32>> {
+    let mut statement = db.prepare("SELECT instruction FROM sessions WHERE run = ?1")?;
+    let mut sessions = HashMap::new();
+    for label in statement.query_map([run], |row| row.get::<_, String>(0))? {
+        if let Some((Phase::Coding, step)) = read_label(&label?)
+            && !step.is_empty()
+        {
+            *sessions.entry(deliverable_of_step(&step).to_owned()).or_default() += 1;
+        }
+    }
+    Ok(sessions)
 }
 
 pub(super) fn last_conversation(db: &Connection, RunId(run): RunId) -> Result<Option<String>> {

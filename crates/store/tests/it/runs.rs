@@ -237,3 +237,29 @@ async fn two_processes_write_at_the_same_time() {
     tokio::join!(tokio::spawn(write(one)), tokio::spawn(write(two))).0.unwrap();
     assert_eq!(fixture.count("sessions"), 100);
 }
+
+#[tokio::test]
+async fn sessions_are_counted_for_their_deliverables_over_the_processes_of_a_run() {
+    let fixture = StoreFixture::new();
+    let (journal, _) = fixture.begin("run").await;
+    let begin = |number, step: Option<&str>| {
+        let JournalRecord::SessionStarted { instruction, backend, model, .. } = started(number) else {
+            panic!("another record");
+        };
+        let step = step.map(str::to_owned);
+        JournalRecord::SessionStarted { number, instruction, step, backend, model }
+    };
+    let steps = [None, Some("A"), Some("A, attempt 1 of 2"), Some("B")];
+    for (number, step) in (1..).zip(steps) {
+        journal.record(begin(number, step)).await.unwrap();
+    }
+    drop(journal);
+    let (journal, _) = fixture.begin("run").await;
+    journal.record(begin(5, Some("A"))).await.unwrap();
+    let counted = journal.sessions_of_deliverables().await.unwrap();
+    assert_eq!(counted, [("A".to_owned(), 3), ("B".to_owned(), 1)].into());
+    end_run(&journal, RunOutcome::Interrupted).await;
+    drop(journal);
+    let (journal, _) = fixture.begin("run").await;
+    assert!(journal.sessions_of_deliverables().await.unwrap().is_empty(), "another run");
+}
