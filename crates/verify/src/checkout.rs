@@ -35,6 +35,7 @@ use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::{ChangedFiles, Protector};
 use crate::runner_files::{built_files_in, decisive_files_in};
 use crate::startup_places::{make_startup_places, startup_places};
+use crate::test_files::TestPatterns;
 use crate::uncommitted::uncommitted;
 use crate::withheld::Withheld;
 
@@ -229,6 +230,16 @@ impl Checkout {
         match &self.content {
             Content::Commit(objects) => objects.has(path),
             Content::Files(files) => files.join(path).symlink_metadata().is_ok(),
+        }
+    }
+
+    /// Files of the commit that test runners load because of the commands of checks.
+    pub(crate) fn tests_of(&self, patterns: &TestPatterns) -> Vec<String> {
+        match &self.content {
+            Content::Commit(objects) if !patterns.is_empty() => {
+                objects.paths.iter().filter(|path| patterns.is_match(path)).cloned().collect()
+            }
+            Content::Commit(_) | Content::Files(_) => Vec::new(),
         }
     }
 

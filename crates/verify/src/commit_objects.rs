@@ -90,7 +90,7 @@ pub(crate) struct CommitObjects {
     /// Files that may decide what checks run or show, by their paths from the project.
     pub(crate) deciding: BTreeMap<String, CommittedEntry>,
     /// All files, by their paths from the project.
-    paths: BTreeSet<String>,
+    pub(crate) paths: BTreeSet<String>,
 }
 
 impl CommitObjects {

@@ -97,7 +97,7 @@ fn accept_settings(registry: &mut CheckRegistry, project: &Project, check: &Chec
     let cancel = CancellationToken::new();
     let found = decisive_files_in(project.root(), check, &cancel);
     if let Some(deciding) = &mut registry.deciding_files {
-        let tests = test_files_in(project.root(), &cancel);
+        let tests = test_files_in(project.root(), check, &cancel);
         let hashes = found
             .iter()
             .chain(&tests)

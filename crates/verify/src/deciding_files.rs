@@ -13,6 +13,7 @@ use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use serde_json::Value;
 
+use crate::committed_dependencies::{committed_dependencies, dependency_of};
 use crate::runner_files::is_runner_file;
 use crate::test_files::is_test_file;
 use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool_file};
@@ -64,6 +65,8 @@ pub(crate) enum DecidingKind {
     TypeScript,
     /// A test, by its name. Runners look for tests and load them, so that one can change how others are run.
     Test,
+    /// A package that tests may load.
+    Dependency,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,14 +99,15 @@ pub(crate) fn deciding_files(
 ) -> BTreeMap<String, DecidingFile> {
     let linked = entries.iter().flat_map(|(path, entry)| linked_entries(tree, path, entry));
     let linked: BTreeMap<String, CommittedEntry> = linked.collect();
-    let deciding = entries.iter().chain(&linked).filter_map(|(path, entry)| {
+    let own = entries.iter().chain(&linked).filter(|(path, _)| dependency_of(path).is_none());
+    let deciding = own.filter_map(|(path, entry)| {
         let kind = kind_of(tree, path, entry)?;
         let is_settings = matches!(kind, DecidingKind::Settings | DecidingKind::TypeScript);
         let content = is_settings.then(|| content_hash(tree, &entry.from_top)).flatten();
         let (fingerprint, from_top) = (fingerprint(tree, path, entry), entry.from_top.clone());
         Some((path.clone(), DecidingFile { kind, fingerprint, content, from_top }))
     });
-    deciding.collect()
+    deciding.chain(committed_dependencies(entries)).collect()
 }
 
 /// What a link leads to within the commit, as if it were in the place of the link, unless it counts as the same where it is.
@@ -147,6 +151,7 @@ pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
         || ["package.json", "tsconfig.json"].contains(&name)
         || is_make_file(name)
         || is_test_file(path)
+        || dependency_of(path).is_some()
 }
 
 fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKind> {
@@ -222,7 +227,11 @@ pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check], scripts: &[String]
         names(checks, programs) || scripts.iter().any(|script| script_starts(script, programs))
     };
     match kind {
-        DecidingKind::Settings | DecidingKind::Command | DecidingKind::Compiled | DecidingKind::Test => true,
+        DecidingKind::Settings
+        | DecidingKind::Command
+        | DecidingKind::Compiled
+        | DecidingKind::Test
+        | DecidingKind::Dependency => true,
         DecidingKind::Package => runs(&PACKAGE_RUNNERS) || names(checks, &["--run"]),
         DecidingKind::MakeRules => runs(&MAKE),
         DecidingKind::TypeScript => runs(&TYPESCRIPT_RUNNERS),

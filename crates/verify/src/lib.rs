@@ -13,6 +13,7 @@ mod checks;
 mod checks_file;
 mod commit_objects;
 mod commit_source;
+mod committed_dependencies;
 mod copied_tree;
 mod current_builder;
 mod decide;

@@ -9,7 +9,8 @@ use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
 use crate::oracles::is_protected_by;
-use crate::runner_files::package_of_shadow;
+use crate::runner_files::{has_customary_name, package_of_shadow};
+use crate::test_files::TestPatterns;
 use crate::user_scripts::scripts_of_user;
 
 /// The most files of a kind that are named; the rest is counted.
@@ -36,6 +37,9 @@ pub struct NotedFiles {
     /// New or changed ones in which nothing can be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub compiled: Vec<String>,
+    /// New or changed packages that are committed, and that tests may load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub dependencies: Vec<String>,
     /// New tests that no command names. Agents add tests all the time, so they are not named.
     #[serde(skip)]
     pub(crate) tests: Vec<String>,
@@ -84,9 +88,14 @@ impl NotedFiles {
                 (DecidingKind::Compiled, _) => noted.compiled.push(path),
                 (DecidingKind::Test, None) if !is_named_in(&texts, &path) => noted.tests.push(path),
                 (DecidingKind::Test, _) => {}
+                (DecidingKind::Dependency, _) => noted.dependencies.push(path),
             }
         }
-        noted.runner_files.sort_unstable();
+        let is_new = |path: &String| !known.contains_key(path) && !is_protected(registry, path);
+        let matched = checkout.tests_of(&TestPatterns::of(checks.iter().copied())).into_iter();
+        noted.tests.extend(matched.filter(|path| is_new(path) && !is_named_in(&texts, path)));
+        // Only the first of many are named.
+        noted.runner_files.sort_by_cached_key(|file| (has_customary_name(file), file.clone()));
         noted
     }
 
@@ -109,6 +118,7 @@ impl NotedFiles {
             (&self.run_by_checks, "What the checks run was written or changed with the work", "what the checks run, which was written or changed with the work"),
             (&self.commands, "These new programs have the names of common commands", "new programs with the names of common commands"),
             (&self.in_place_of_built, "These new files are committed in the place of what make builds", "new files in the place of what make builds"),
+            (&self.dependencies, "These dependencies were committed or changed with the work, and tests may load them", "dependencies that were committed or changed with the work"),
             (&self.compiled, "These new files are compiled, and nobody can read what they do", "new compiled files, in which nothing can be read"),
         ];
         let named = kinds.into_iter().filter(|(files, ..)| !files.is_empty());

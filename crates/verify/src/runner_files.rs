@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cargo_targets::{decisive_settings, is_manifest};
 use crate::make_rules::{built_by_make, in_the_way_of_make};
-use crate::test_files::is_test_file;
+use crate::test_files::{TestPatterns, is_test_file};
 
 /// Ends of paths, wherever they are.
 const NAMES: &[&str] = &[
@@ -78,20 +78,13 @@ const NAMES: &[&str] = &[
 /// What pytest loads wherever it is.
 const ALWAYS_LOADED: &[&str] = &["conftest.py"];
 
-/// Modules that Python or pytest imports by itself.
+/// Modules that Python or pytest imports by itself, and tools that are run as modules.
+#[rustfmt::skip]
 const RUNNER_MODULES: &[&str] = &[
-    "_pytest",
-    "conftest",
-    "exceptiongroup",
-    "iniconfig",
-    "packaging",
-    "pluggy",
-    "py",
-    "pygments",
-    "pytest",
-    "sitecustomize",
-    "tomli",
-    "usercustomize",
+    "_pytest", "bandit", "behave", "conftest", "coverage", "exceptiongroup", "flake8", "green", "hypothesis",
+    "iniconfig", "mamba", "mypy", "nose", "nose2", "nox", "packaging", "pluggy", "py", "pygments", "pylint",
+    "pyright", "pytest", "pytest_cov", "robot", "ruff", "sitecustomize", "slipcover", "testtools", "tomli",
+    "tox", "usercustomize", "ward", "xdist",
 ];
 
 /// Headers of C's library and of Unix, those that they include, and those of C++ whose names are no everyday words. A compiler that looks
@@ -152,7 +145,7 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || is_settings_name(name)
         || is_option(name)
         // `node --env-file` and others take settings of interpreters from it.
-        || name.ends_with(".env")
+        || is_environment(name)
         || name.ends_with(".pth")
         || name.ends_with(".pyc")
         || HEADERS.iter().any(is_named)
@@ -163,6 +156,11 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || (name == "entry_points.txt" && (path.contains(".dist-info/") || path.contains(".egg-info/")))
         || shadows_python(path)
         || shadows_a_program(path)
+}
+
+/// `app.env`, `.env.test`
+fn is_environment(name: &str) -> bool {
+    name.ends_with(".env") || name.starts_with(".env.")
 }
 
 /// Whether a command that gets it from a wildcard takes it for an option.
@@ -265,11 +263,12 @@ pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &Cancellatio
     found
 }
 
-/// The tests below `root`, by their names, without those of dependencies.
-pub(crate) fn test_files_in(root: &Path, cancel: &CancellationToken) -> BTreeSet<String> {
+/// The tests below `root`, by their names or those that a check looks for, without those of dependencies.
+pub(crate) fn test_files_in(root: &Path, check: &Check, cancel: &CancellationToken) -> BTreeSet<String> {
+    let patterns = TestPatterns::of([check]);
     let files = files_in(root).take_while(|_| !cancel.is_cancelled());
     let paths = files.filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()));
-    paths.filter(|path| is_test_file(path)).collect()
+    paths.filter(|path| is_test_file(path) || patterns.is_match(path)).collect()
 }
 
 /// The files below `root` that `make` builds, if a check runs it.
@@ -314,14 +313,46 @@ fn shadows_python(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     // A compiled one has the version in its name too.
     let module = parts.next().and_then(|name| name.split('.').next());
-    let module = if module == Some("__init__") { parts.next() } else { module };
+    let module = if module.is_some_and(stands_for_package) { parts.next() } else { module };
     let is_known = |module: &str| is_python_module(module) || RUNNER_MODULES.contains(&module);
     is_module && module.is_some_and(is_known)
 }
 
+fn stands_for_package(module: &str) -> bool {
+    ["__init__", "__main__"].contains(&module)
+}
+
+/// What to take away so that Python finds its own module: the whole package, since what is left of it would be found too.
+pub(crate) fn whole_package(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some((package, name)) if name.split('.').next().is_some_and(stands_for_package) => package,
+        _ => path,
+    }
+}
+
+/// Whether a runner file is known only by the customs for names, which many others follow too.
+pub(crate) fn has_customary_name(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_settings_name(name) || is_option(name) || is_environment(name)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{is_runner_file, package_of_shadow, runner_files_of};
+    use super::{is_runner_file, package_of_shadow, runner_files_of, whole_package};
+
+    #[test]
+    fn a_package_is_taken_away_whole() {
+        assert!(is_runner_file("pytest/__main__.py") && is_runner_file("nose2.py"));
+        for (path, whole) in [
+            ("pytest/__init__.py", "pytest"),
+            ("a/json/__main__.py", "a/json"),
+            ("json/__init__.abi3.so", "json"),
+            ("json.py", "json.py"),
+            ("tests/conftest.py", "tests/conftest.py"),
+        ] {
+            assert_eq!(whole_package(path), whole);
+        }
+    }
 
     #[test]
     fn a_module_of_a_package_shadows_nothing_under_its_own_name() {
@@ -411,6 +442,7 @@ mod tests {
             ".env",
             "go.env",
             "config/app.env",
+            ".env.test",
             "-q",
             "cases/--files-with-matches",
         ] {

@@ -1,5 +1,8 @@
 //! Names by which test runners find tests.
 
+use autonoe_core::check::Check;
+use globset::{Glob, GlobSet, GlobSetBuilder};
+
 /// Endings of programs whose tests have names such as `a.test.js` and `a.spec.ts`.
 const SCRIPTS: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
 
@@ -34,9 +37,62 @@ fn is_java_test(class: &str) -> bool {
     class.strip_prefix("Test").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
 }
 
+/// Words of commands that load all files of a pattern as tests.
+const RUNNERS: [&str; 15] = [
+    "--test", "ava", "bats", "busted", "jasmine", "jest", "mocha", "nose2", "phpunit", "prove", "pytest",
+    "rspec", "tap", "unittest", "vitest",
+];
+
+/// Patterns by which the commands of checks have runners look for tests, such as those of `unittest discover -p 'check_*.py'`.
+pub(crate) struct TestPatterns(GlobSet);
+
+impl TestPatterns {
+    pub(crate) fn of<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Self {
+        let commands = checks.into_iter().flat_map(|check| check.setup.iter().chain([&check.command]));
+        let statements = commands.flat_map(|command| command.split(['\n', ';', '&', '|']));
+        let mut patterns = GlobSetBuilder::new();
+        for statement in statements {
+            let words = || statement.split(|c: char| c.is_whitespace() || "\"'=".contains(c));
+            let is_runner = |word: &str| RUNNERS.contains(&word.rsplit('/').next().unwrap_or_default());
+            let names = words().filter_map(|word| word.rsplit('/').next()).filter(|_| words().any(is_runner));
+            let globs = names.filter(|name| name.contains(['*', '?', '['])).map(Glob::new);
+            for glob in globs.flatten() {
+                patterns.add(glob);
+            }
+        }
+        Self(patterns.build().unwrap_or_default())
+    }
+
+    pub(crate) fn is_match(&self, path: &str) -> bool {
+        path.rsplit('/').next().is_some_and(|name| self.0.is_match(name))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_test_file;
+    use autonoe_core::check::{Check, CheckOrigin};
+
+    use super::{TestPatterns, is_test_file};
+
+    #[test]
+    fn patterns_of_commands_are_those_of_test_runners() {
+        for (command, path, is_match) in [
+            ("cd a && python3 -m unittest discover -p 'check_*.py'", "a/check_a.py", true),
+            ("python3 -m unittest discover --pattern=check_*.py", "check_a.py", true),
+            ("node --test 'checks/*.js'", "checks/a.js", true),
+            ("npx mocha \"checks/**/*.mjs\"", "checks/b/a.mjs", true),
+            ("npx mocha \"checks/**/*.mjs\"", "a.js", false),
+            ("cc src/*.c -o calc; python3 -m unittest", "src/calc.c", false),
+            ("python3 -m unittest", "calc.py", false),
+        ] {
+            let check = Check::of_command(command, CheckOrigin::User);
+            assert_eq!(TestPatterns::of([&check]).is_match(path), is_match, "{command}");
+        }
+    }
 
     #[test]
     fn tests_are_known_by_their_names() {

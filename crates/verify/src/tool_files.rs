@@ -42,14 +42,18 @@ pub(crate) fn is_compiled(name: &str) -> bool {
 }
 
 /// Commands that tests and build rules start by their names, from wherever the search path says.
-const COMMANDS: [&str; 84] = [
-    "ar", "as", "awk", "basename", "bash", "bats", "bun", "c++", "cargo", "cat", "cc", "chmod", "clang",
-    "clang++", "cmake", "cmp", "comm", "cp", "curl", "cut", "date", "deno", "diff", "dirname", "docker",
-    "echo", "egrep", "env", "expr", "false", "fgrep", "find", "g++", "gawk", "gcc", "git", "go", "grep",
-    "head", "java", "javac", "jest", "jq", "ld", "ln", "ls", "make", "mkdir", "mktemp", "mv", "node", "npm",
-    "npx", "perl", "php", "pip", "pnpm", "printf", "prove", "pytest", "python", "python3", "rm", "ruby",
-    "rustc", "sed", "seq", "sh", "sleep", "sort", "stat", "tail", "tee", "test", "timeout", "touch", "tr",
-    "true", "uname", "uniq", "wc", "which", "xargs", "yarn",
+#[rustfmt::skip]
+const COMMANDS: [&str; 114] = [
+    "activate", "ar", "as", "awk", "basename", "bash", "bats", "bun", "bundle", "busted", "c++", "cargo",
+    "cat", "cc", "chmod", "clang", "clang++", "cmake", "cmp", "comm", "composer", "coverage", "cp",
+    "ctest", "curl", "cut", "date", "deno", "diff", "dirname", "docker", "dotnet", "echo", "egrep", "env",
+    "expr", "false", "fgrep", "find", "g++", "gawk", "gcc", "git", "go", "gradle", "gradlew", "grep",
+    "head", "java", "javac", "jest", "jq", "ld", "ln", "ls", "make", "meson", "mix", "mkdir", "mktemp",
+    "mocha", "mv", "mvn", "mvnw", "ninja", "node", "nose2", "nox", "npm", "npx", "perl", "php", "phpunit",
+    "pip", "pnpm", "poetry", "printf", "prove", "pytest", "python", "python3", "rake", "rm", "rspec",
+    "ruby", "rustc", "rustup", "sbt", "sed", "seq", "sh", "sleep", "sort", "stat", "swift", "tail", "tap",
+    "tee", "test", "timeout", "touch", "tox", "tr", "true", "uname", "uniq", "uv", "uvx", "vitest", "wc",
+    "which", "xargs", "yarn", "zig",
 ];
 
 pub(crate) fn is_common_command(name: &str) -> bool {

@@ -13,6 +13,7 @@ use crate::checkout::Checkout;
 use crate::checks::check_key;
 use crate::linked_directories::linked_directories;
 use crate::oracles::{self, Protector};
+use crate::test_files::TestPatterns;
 
 impl ProjectExaminer {
     /// Accepts the protected files of new checks and runs each check once: one that passes now proves
@@ -50,6 +51,11 @@ impl ProjectExaminer {
         if is_first_look {
             let deciding = checkout.deciding_files().into_iter();
             registry.deciding_files = Some(deciding.map(|(path, file)| (path, file.fingerprint)).collect());
+        }
+        if let Some(known) = &mut registry.deciding_files {
+            for path in checkout.tests_of(&TestPatterns::of(new)) {
+                known.entry(path).or_default();
+            }
         }
         let mut missing = Vec::new();
         for check in new {

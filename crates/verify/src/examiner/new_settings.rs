@@ -13,6 +13,7 @@ use crate::check_run;
 use crate::checkout::Checkout;
 use crate::new_settings::is_dispensable;
 use crate::noted_files::NotedFiles;
+use crate::runner_files::whole_package;
 
 impl ProjectExaminer {
     /// Why a check that passed does not count with `--strict`: without such files it does not pass. `None` without `--strict`. Where nothing
@@ -33,12 +34,13 @@ impl ProjectExaminer {
         let new: BTreeSet<String> = files.filter_map(|file| checkout.committed_path(file)).collect();
         let is_restored = |file: &str| registry.files.contains_key(&ProtectedPath::new(file));
         let stays = |file: &str| is_restored(file) || (checkout.has_entry(file) && !new.contains(file));
-        let files: Vec<String> = new.iter().filter(|file| is_dispensable(file, stays)).cloned().collect();
+        let files = new.iter().filter(|file| is_dispensable(file, stays));
+        let files: BTreeSet<String> = files.map(|file| whole_package(file).to_owned()).collect();
         if files.is_empty() {
             return Ok(None);
         }
         let mut without = self.checkouts.check_out(checkout.revision.commit.as_deref()).await?;
-        without.without = files;
+        without.without = files.into_iter().collect();
         let run = check_run::run(check, &without, registry, &self.project).await?;
         let files = list_names(&without.without);
         without.close().await;

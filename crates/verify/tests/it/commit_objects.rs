@@ -288,14 +288,18 @@ async fn new_commands_compiled_files_and_settings_of_tools_are_named() {
         ("docs/test", ""),
         (".gitattributes", ""),
         ("String.java", source),
+        ("node_modules/chai/index.js", ""),
+        ("node_modules/chai/package.json", "{}"),
+        (".venv/bin/activate", ""),
         ("a/String.java", &packaged),
         ("tsconfig.json", "{ }"),
     ]);
     let settings = "Test runners read these new files by themselves: .gitattributes, String.java.";
     let commands = "These new programs have the names of common commands: tools/diff, tools/sh.";
     let compiled = "These new files are compiled, and nobody can read what they do: calc, calc.h.gch.";
-    let message =
-        examiner.assert_claim("A", Assurance::Verified, &[settings, commands, compiled]).await.message;
+    let dependencies = "with the work, and tests may load them: .venv, node_modules/chai.";
+    let said = [settings, commands, compiled, dependencies];
+    let message = examiner.assert_claim("A", Assurance::Verified, &said).await.message;
     // No check compiles TypeScript.
     assert!(!message.contains("tsconfig"), "{message}");
 }

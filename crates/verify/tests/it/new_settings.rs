@@ -47,6 +47,32 @@ async fn a_strict_run_does_not_count_what_only_new_settings_let_pass() {
     }
 }
 
+/// A runner loads what the check's own pattern says.
+#[tokio::test]
+async fn a_strict_run_takes_away_new_tests_that_the_pattern_of_a_check_finds() {
+    let judge = "for f in check_*.py; do grep -q pass $f && exit 0; done; [ \"$(sh calc.sh add 2 3)\" = 5 ]";
+    let spec = JUDGED.replace("sh tests/run.sh", &format!(": unittest -p 'check_*.py'; {judge}"));
+    let own = [("tests/run.sh", ""), ("check_own.py", "")];
+    let fixture = VerifyFixture::with_files(&spec, &own);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("check_a.py", "pass")]);
+    strict.assert_claim("A", Assurance::Claimed, &["what it shows (check_a.py)", "got 1"]).await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    strict.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+/// What is left of a package is found too where Python has no other one.
+#[tokio::test]
+async fn a_strict_run_takes_away_a_package_in_the_place_of_a_runner_as_a_whole() {
+    let judge = "[ ! -f pytest/__main__.py ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+    let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", judge)]);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("pytest/__init__.py", ""), ("pytest/__main__.py", "")]);
+    strict.assert_claim("A", Assurance::Claimed, &["what it shows (pytest)", "expected exit 0, got 1"]).await;
+}
+
 #[tokio::test]
 async fn a_file_in_the_place_of_what_make_builds_is_named() {
     let spec = "# Calc\n\n```check A name=built\n$ make -s\n$ build/app add 2 3\n5\n```\n";
