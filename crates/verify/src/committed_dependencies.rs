@@ -11,8 +11,7 @@ const ENVIRONMENT_PARTS: [&str; 4] = ["bin", "lib", "lib64", "pyvenv.cfg"];
 
 /// The package that a file belongs to, as a path. Programs in `node_modules/.bin` have a kind of their own.
 pub(crate) fn dependency_of(path: &str) -> Option<&str> {
-    let mut ends = path.match_indices('/').map(|(end, _)| end);
-    while let Some(end) = ends.next() {
+    for (end, _) in path.match_indices('/') {
         let name = path[..end].rsplit('/').next().unwrap_or_default();
         let rest = &path[end + 1..];
         let next = rest.split('/').next().unwrap_or_default();
