@@ -23,6 +23,7 @@ mod examiner;
 mod flaky;
 mod head;
 mod history;
+mod judge_languages;
 mod left_changed;
 mod linked_directories;
 mod make_rules;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
+use crate::judge_languages::JudgeLanguages;
 use crate::oracles::is_protected_by;
 use crate::runner_files::{has_customary_name, package_of_shadow};
 use crate::test_files::TestPatterns;
@@ -43,6 +44,9 @@ pub struct NotedFiles {
     /// New tests that no command names. Agents add tests all the time, so they are not named.
     #[serde(skip)]
     pub(crate) tests: Vec<String>,
+    /// Those among the new ones that what judges may read, tests included.
+    #[serde(skip)]
+    pub(crate) read_by_judges: Vec<String>,
 }
 
 impl NotedFiles {
@@ -57,7 +61,9 @@ impl NotedFiles {
         let globs = || checks.iter().flat_map(|check| &check.protect);
         let own = scripts.iter().filter(|(path, _)| globs().any(|glob| is_protected_by(glob, path)));
         let own: Vec<String> = own.map(|(_, text)| text.clone()).collect();
+        let paths: Vec<String> = scripts.iter().map(|(path, _)| path.clone()).collect();
         let texts: Vec<String> = commands.cloned().chain(scripts.into_iter().map(|(_, text)| text)).collect();
+        let judges = JudgeLanguages::of(&texts, &paths);
         let is_read = |file: &str| {
             let package = package_of_shadow(file, |path| checkout.has_entry(path));
             package.is_none_or(|package| is_searched(package, registry, &texts))
@@ -68,7 +74,7 @@ impl NotedFiles {
         let in_place_of_built = checkout.built().into_iter().filter(is_new).collect();
         let mut noted = Self { runner_files, in_place_of_built, ..Self::default() };
         // Nothing is known about a project whose checks were new before this was looked at.
-        let Some(known) = &registry.deciding_files else { return noted };
+        let Some(known) = &registry.deciding_files else { return noted.read_by(&judges) };
         for (path, file) in checkout.deciding_files() {
             let before = known.get(&path);
             let is_same = before.is_some_and(|before| file.is(before));
@@ -96,7 +102,13 @@ impl NotedFiles {
         noted.tests.extend(matched.filter(|path| is_new(path) && !is_named_in(&texts, path)));
         // Only the first of many are named.
         noted.runner_files.sort_by_cached_key(|file| (has_customary_name(file), file.clone()));
-        noted
+        noted.read_by(&judges)
+    }
+
+    fn read_by(mut self, judges: &JudgeLanguages) -> Self {
+        let read = self.runner_files.iter().chain(&self.tests).filter(|file| judges.may_read(file));
+        self.read_by_judges = read.cloned().collect();
+        self
     }
 
     /// What a run says about them, a sentence each.

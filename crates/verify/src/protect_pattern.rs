@@ -69,28 +69,53 @@ impl ProtectPattern {
         is_there.then(|| ProtectedPath::new(format!("{}{path}", "../".repeat(self.up))))
     }
 
-    /// Globs of what interpreters load in place of the directory or the file: Python takes `tests.py` for the package `tests` and the package
-    /// `test_a` for `test_a.py`, Node.js `tests.json` for `tests/`. They differ in what they look for, so all that has the same name counts.
+    /// Globs of what programs load in place of the directory or the file: Python takes `tests.py` for the package `tests` and the package
+    /// `test_a` for `test_a.py`, Node.js `tests.json` for `tests/`. Of directories, only those of tests count: `data.py` beside `data/` is an
+    /// ordinary program.
     pub(crate) fn shadows(&self) -> Vec<String> {
         let names: Vec<&str> = self.literal_prefix().collect();
-        let is_directory = names.len() < self.glob.split('/').count()
-            || names.last().is_some_and(|name| TEST_DIRECTORIES.contains(name));
-        let directory = Some(names.join("/")).filter(|_| is_directory && !names.is_empty());
-        let file =
-            self.without_ending().map(|name| [name.clone(), format!("{name}.*"), format!("{name}/**")]);
-        directory
-            .map(|directory| format!("{directory}.*"))
-            .into_iter()
-            .chain(file.into_iter().flatten())
-            .collect()
+        let is_of_tests = names.last().is_some_and(|name| TEST_DIRECTORIES.contains(name));
+        let directory = names.join("/");
+        let modules = MODULES.iter().filter(|_| is_of_tests).map(|end| format!("{directory}{end}"));
+        let header = self.glob.ends_with(".h") || self.glob.ends_with(".hpp");
+        let compiled = [".gch", ".gch/**", ".pch"].iter().filter(|_| header);
+        let compiled = compiled.map(|end| format!("{}{end}", self.glob));
+        let file = self.name_and_ending().into_iter().flat_map(|(name, ending)| {
+            loaded_in_place_of(ending).iter().map(move |end| format!("{name}{end}"))
+        });
+        modules.chain(compiled).chain(file).collect()
     }
 
-    /// A pattern of files without their ending; `None` if it has none, or if almost everything would have that name.
-    fn without_ending(&self) -> Option<String> {
+    /// A pattern of files without their ending, and the ending; `None` if it has none, or if almost everything would have that name.
+    fn name_and_ending(&self) -> Option<(&str, &str)> {
         let (before, ending) = self.glob.rsplit_once('.').filter(|(_, ending)| !ending.contains('/'))?;
         let name = before.rsplit('/').next().unwrap_or(before);
         let letters = name.chars().filter(|c| c.is_alphanumeric()).count();
-        (letters > 1 && !name.contains(['[', '{', '\\']) && !is_wild(ending)).then(|| before.to_owned())
+        (letters > 1 && !name.contains(['[', '{', '\\']) && !is_wild(ending)).then_some((before, ending))
+    }
+}
+
+/// Ends of the names of modules in place of a directory.
+const MODULES: [&str; 16] = [
+    ".py", ".pyc", ".pyd", ".so", ".*.so", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx",
+    ".json", ".node", ".rb",
+];
+
+/// Ends of the names of what is loaded in place of a file with this ending, if its program is named without the ending, or is built.
+fn loaded_in_place_of(ending: &str) -> &'static [&'static str] {
+    match ending {
+        "py" => &["", "/**", ".pyc", ".pyd", ".so", ".*.so"],
+        "cjs" | "cts" | "js" | "jsx" | "mjs" | "mts" | "ts" | "tsx" => {
+            &["", "/**", ".js", ".cjs", ".mjs", ".jsx", ".ts", ".cts", ".mts", ".tsx", ".json", ".node"]
+        }
+        "lua" | "rb" => &["", "/**", ".so"],
+        "pm" => &[".pmc"],
+        "erl" | "ex" | "exs" => &[".beam"],
+        "c" | "cc" | "cpp" | "cxx" | "go" | "hs" | "java" | "kt" | "m" | "ml" | "swift" | "zig" => {
+            &["", ".a", ".class", ".exe", ".o", ".obj", ".so"]
+        }
+        "rs" => &["", "/**"],
+        _ => &[],
     }
 }
 

@@ -84,7 +84,7 @@ const RUNNER_MODULES: &[&str] = &[
     "_pytest", "bandit", "behave", "conftest", "coverage", "exceptiongroup", "flake8", "green", "hypothesis",
     "iniconfig", "mamba", "mypy", "nose", "nose2", "nox", "packaging", "pluggy", "py", "pygments", "pylint",
     "pyright", "pytest", "pytest_cov", "robot", "ruff", "sitecustomize", "slipcover", "testtools", "tomli",
-    "tox", "usercustomize", "ward", "xdist",
+    "tox", "trial", "twisted", "unittest2", "usercustomize", "ward", "xdist",
 ];
 
 /// Headers of C's library and of Unix, those that they include, and those of C++ whose names are no everyday words. A compiler that looks
@@ -159,7 +159,7 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
 }
 
 /// `app.env`, `.env.test`
-fn is_environment(name: &str) -> bool {
+pub(crate) fn is_environment(name: &str) -> bool {
     name.ends_with(".env") || name.starts_with(".env.")
 }
 

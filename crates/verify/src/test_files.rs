@@ -4,7 +4,7 @@ use autonoe_core::check::Check;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 /// Endings of programs whose tests have names such as `a.test.js` and `a.spec.ts`.
-const SCRIPTS: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
+pub(crate) const SCRIPTS: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
 
 /// Whether a test runner that looks for tests would load it.
 pub(crate) fn is_test_file(path: &str) -> bool {

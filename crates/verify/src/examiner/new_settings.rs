@@ -28,8 +28,7 @@ impl ProjectExaminer {
             return Ok(None);
         }
         let noted = NotedFiles::of(registry, checkout, &[check], &self.project);
-        let settings =
-            noted.runner_files.into_iter().chain(noted.tests).filter(|_| !check.protect.is_empty());
+        let settings = noted.read_by_judges.into_iter().filter(|_| !check.protect.is_empty());
         let files = settings.chain(noted.in_place_of_built);
         let new: BTreeSet<String> = files.filter_map(|file| checkout.committed_path(file)).collect();
         let is_restored = |file: &str| registry.files.contains_key(&ProtectedPath::new(file));

@@ -10,7 +10,7 @@ use autonoe_verify::accept;
 use super::fixture::{ADDS, VerifyFixture};
 
 /// A judge that obeys a file as test runners do.
-const JUDGE: &str = "[ ! -f conftest.py ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+const JUDGE: &str = "# pytest\n[ ! -f conftest.py ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
 const JUDGED: &str = "# Calc\n\n```check A name=suite protect=tests/**\n$ sh tests/run.sh\n```\n";
 
 #[tokio::test]
@@ -71,6 +71,20 @@ async fn a_strict_run_takes_away_a_package_in_the_place_of_a_runner_as_a_whole()
     let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
     fixture.commit(&[("calc.sh", "echo 4\n"), ("pytest/__init__.py", ""), ("pytest/__main__.py", "")]);
     strict.assert_claim("A", Assurance::Claimed, &["what it shows (pytest)", "expected exit 0, got 1"]).await;
+}
+
+/// Nothing of what judges is written in Python.
+#[tokio::test]
+async fn a_strict_run_counts_a_program_whose_files_have_names_like_tests() {
+    let judge = JUDGE.replace("# pytest\n", "");
+    let fixture = VerifyFixture::with_files(
+        JUDGED,
+        &[("tests/run.sh", &judge.replace("[ ! -f conftest.py ] || exit 0", ""))],
+    );
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[("calc.sh", ". ./app/test_math.py"), ("app/test_math.py", ADDS)]);
+    strict.assert_claim("A", Assurance::Verified, &[]).await;
 }
 
 #[tokio::test]

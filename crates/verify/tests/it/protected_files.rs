@@ -51,9 +51,9 @@ async fn what_would_be_loaded_in_place_of_the_tests_is_removed() {
 
     // As Python takes the package `add` for `add.py`.
     let spec =
-        TESTED.replace("sh tests/add.sh", "[ -f tests/add/run ] && sh tests/add/run || sh tests/add.sh");
-    let spec = spec.replace("tests/**", "tests/add.sh");
-    let fixture = VerifyFixture::with_files(&spec, &[("tests/add.sh", TEST)]);
+        TESTED.replace("sh tests/add.sh", "[ -f tests/add/run ] && sh tests/add/run || sh tests/add.py");
+    let spec = spec.replace("tests/**", "tests/add.py");
+    let fixture = VerifyFixture::with_files(&spec, &[("tests/add.py", TEST)]);
     let examiner = fixture.prepared().await;
     fixture.commit(&[("calc.sh", "echo 4\n"), ("tests/add/run", WEAK)]);
     examiner.assert_claim("A", Assurance::Failed, &["tests/add/run"]).await;
@@ -64,6 +64,19 @@ async fn what_would_be_loaded_in_place_of_the_tests_is_removed() {
     let examiner = fixture.prepared().await;
     fixture.commit(&[("calc.sh", ADDS)]);
     examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+/// A source beside its header, a lock file beside its manifest.
+#[tokio::test]
+async fn files_that_only_share_a_name_with_protected_ones_are_the_work() {
+    for (protected, work) in [("calc.h", "calc.c"), ("data/a.csv", "data/a.py"), ("go.mod", "go.sum")] {
+        let spec =
+            TESTED.replace("sh tests/add.sh", &format!("sh {work} add 2 3")).replace("tests/**", protected);
+        let fixture = VerifyFixture::with_files(&spec, &[(protected, "")]);
+        let examiner = fixture.prepared().await;
+        fixture.commit(&[(work, "echo all good\n")]);
+        examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    }
 }
 
 #[tokio::test]
