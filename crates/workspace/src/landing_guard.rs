@@ -13,6 +13,7 @@ use crate::changed_file::ChangedFile;
 use crate::git_settings::{attribute_files, configured_drivers};
 use crate::hub::ListProtected;
 use crate::ignore_change::ignores_less;
+use crate::inner_repositories::InnerRepositories;
 use crate::landing::{LandingAttempt, LandingConsent};
 use crate::landing_error::{LandingError, LandingRefusal};
 use crate::named_paths::{NamedPaths, is_in};
@@ -112,6 +113,7 @@ impl LandingAttempt<'_> {
         let places = self.acting_places().await?;
         let directories = places.named.program_directories();
         let search_path = SearchPath::of(&self.hub.users, &self.from.top, directories);
+        let repositories = InnerRepositories::of(&self.from.top, &self.hub.repository().directories);
         let mut found = Vec::new();
         for file in changed {
             let ChangedFile { path, mode, .. } = file;
@@ -124,6 +126,7 @@ impl LandingAttempt<'_> {
                 _ => false,
             };
             let is_acting = acts_by_itself(path) || is_users_own(path) || places.contains(path, mode);
+            let is_acting = is_acting || repositories.contain(path);
             if is_acting || by_content || search_path.is_changed_by(file) {
                 found.push(path.clone());
             }

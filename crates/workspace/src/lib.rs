@@ -26,6 +26,7 @@ mod hub;
 mod hub_layout;
 mod ignore_change;
 mod imported_modules;
+mod inner_repositories;
 mod landing;
 mod landing_error;
 mod landing_guard;

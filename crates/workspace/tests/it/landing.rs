@@ -617,6 +617,15 @@ async fn what_git_or_a_tool_would_run_by_a_detour_is_held_back() {
             ".gitattributes",
         ),
         ("true", &[("keys/.gitattributes", "*.key -filter\n")], "keys/.gitattributes"),
+        // Other repositories in the checkout, and this one's files under another name.
+        ("git init -q sub", &[("sub/tools/x.sh", "evil\n")], "sub/tools/x.sh"),
+        ("git worktree add -q wt -b other", &[("wt/tools/x.sh", "evil\n")], "wt/tools/x.sh"),
+        ("git init -q --bare x.git", &[("x.git/hooks/update", "evil\n")], "x.git/hooks/update"),
+        (
+            "git init -q --separate-git-dir=meta .",
+            &[("meta/config.worktree", "[core]\n\tfsmonitor = evil\n")],
+            "meta/config.worktree",
+        ),
     ] {
         let fixture = HubFixture::new().await;
         let script =
