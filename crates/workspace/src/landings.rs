@@ -114,6 +114,11 @@ impl Hub {
         landings.find(|landing| landing.commit == commit)?.branch
     }
 
+    /// Whether a commit has landed, on any branch.
+    pub(crate) fn has_landed(&self, commit: &str) -> bool {
+        self.all_landings().iter().any(|landing| !landing.is_users && landing.commit == commit)
+    }
+
     fn append_landing(&self, note: &LandingNote) -> io::Result<()> {
         let path = self.layout.directory().join(FILE);
         let line = serde_json::to_string(note)?;

@@ -98,9 +98,10 @@ impl Hub {
         let is_landed = async {
             let base = self.layout.base_objects();
             let args = [from.top.as_os_str(), base.as_os_str(), commit.as_ref()];
-            // It may have landed on a branch that the user named.
-            Ok(self.is_ancestor(&room, commit, head).await?
-                || !room.run(CONTAINING, args).await?.stdout.trim().is_empty())
+            // It may have landed on another branch. A branch that the user has made from a run's shows no landing.
+            let is_elsewhere =
+                self.has_landed(commit) && !room.run(CONTAINING, args).await?.stdout.trim().is_empty();
+            Ok(is_elsewhere || self.is_ancestor(&room, commit, head).await?)
         };
         let is_landed = is_landed.await;
         room.close().await;

@@ -239,6 +239,21 @@ async fn what_the_user_has_staged_stays_if_a_landing_fails_half_way() {
     assert_eq!((fixture.read("b.txt"), fixture.read("staged.txt")), ("x".to_owned(), "new".to_owned()));
 }
 
+/// A branch of the user's that was made from a run's is no landing.
+#[tokio::test]
+async fn commits_wait_also_if_the_user_has_copied_or_renamed_their_branch() {
+    for copy in [&["branch", "keep", "autonoe/1"][..], &["branch", "-m", "autonoe/1", "feature"]] {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[("a.txt", "agent\n")]);
+        fixture.write("a.txt", "the user's\n");
+        fixture.land(&workspace, &revision).await;
+        fixture.git(copy);
+        let waiting = fixture.hub.unlanded().await.unwrap();
+        assert_eq!(waiting.map(|unlanded| unlanded.branch).as_deref(), Some("autonoe/1"), "{copy:?}");
+    }
+}
+
 #[tokio::test]
 async fn commits_that_wait_under_another_name_are_not_taken_for_landed() {
     let fixture = HubFixture::new().await;
