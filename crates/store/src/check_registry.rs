@@ -237,6 +237,11 @@ impl CheckRegistry {
         users
     }
 
+    /// Where the protected files are in a project at `root`.
+    pub fn paths_at(&self, root: &Path) -> Vec<PathBuf> {
+        self.files.keys().map(|file| file.at(root)).collect()
+    }
+
     /// An absent file is an empty registry.
     pub fn load(project: &Project) -> Result<Self, Fault> {
         let path = path(project);

@@ -264,7 +264,7 @@ impl CheckRoom<'_> {
     /// Watches the protected files, as they are after they were restored.
     #[cfg(target_os = "linux")]
     fn watch(&self, files: &CheckoutFiles, closed: &[PathBuf]) -> Result<PathWatch, Fault> {
-        let protected = self.registry.files.keys().map(|file| file.at(&files.root));
+        let protected = self.registry.paths_at(&files.root).into_iter();
         PathWatch::start(files.top(), protected, closed).map_err(|error| unwatchable(&error))
     }
 
@@ -272,14 +272,15 @@ impl CheckRoom<'_> {
     async fn run(&self, check: &Check, files: &CheckoutFiles) -> Result<CheckRun, Fault> {
         restore_in(&files.root, self.registry, self.project).await?;
         let root = files.root.clone();
-        let links = blocking(move |_: &_| linked_directories(&root)).await;
+        let protected = self.registry.paths_at(&root);
+        let links = blocking(move |_: &_| linked_directories(&root, &protected)).await;
         self.checkout.links.lock().unwrap_or_else(PoisonError::into_inner).extend(links);
         if let Some(turned) = turned_links(&files.root, self.registry) {
             return Ok(CheckRun::not_run(check, CheckVerdict::ChangedFiles { files: turned }));
         }
         // Nor can anything be added where everything is protected.
         let directories = protected_directories(&self.registry.globs, &files.root);
-        let accepted = self.registry.files.keys().map(|file| file.at(&files.root));
+        let accepted = self.registry.paths_at(&files.root).into_iter();
         // Each costs time.
         let alone = |file: &PathBuf| !directories.iter().any(|directory| file.starts_with(directory));
         let read_only: Vec<PathBuf> = accepted.filter(alone).chain(directories.clone()).collect();

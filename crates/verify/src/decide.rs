@@ -53,7 +53,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             commit: None,
             at: now,
             missing: Vec::new(),
-            links: Some(linked_directories(project.root())),
+            links: Some(linked_directories(project.root(), &registry.paths_at(project.root()))),
         };
         accept_settings(&mut registry, project, check);
         let key = check_key(check);

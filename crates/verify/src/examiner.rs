@@ -271,7 +271,7 @@ impl ProjectExaminer {
     /// Protects the accepted files from now on.
     fn protect(&self, registry: &CheckRegistry) {
         for (root, protected) in &self.protected {
-            let mut files: Vec<_> = registry.files.keys().map(|file| file.at(root)).collect();
+            let mut files = registry.paths_at(root);
             // An agent could add checks of its own to it, which would pass for the user's.
             files.push(root.join("SPEC.md"));
             *protected.write().unwrap_or_else(PoisonError::into_inner) = files;

@@ -1,7 +1,7 @@
 //! Links to directories: a path that goes through one leads elsewhere, with `..` even beside it. Agents may make links, but a check that goes
-//! through one of theirs could judge by files of theirs.
+//! through one of theirs could judge by files of theirs. So could one that writes to a link of theirs to a protected file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,8 +14,9 @@ const MAX_FILES: usize = 100_000;
 /// The most links that one path may go through, as in the kernel.
 const MAX_LINKS: usize = 40;
 
-/// The links below `root` that do not lead to files, and where they lead in the end; their targets, if that is outside or not there.
-pub(crate) fn linked_directories(root: &Path) -> BTreeMap<String, String> {
+/// The links below `root` that lead to directories or to `protected` files, and where they lead in the end; their targets, if that is outside
+/// or not there.
+pub(crate) fn linked_directories(root: &Path, protected: &[PathBuf]) -> BTreeMap<String, String> {
     let is_repository = |path: &Path, depth: usize| depth == 1 && path.ends_with(".git");
     let walk = WalkBuilder::new(root)
         .standard_filters(false)
@@ -23,9 +24,17 @@ pub(crate) fn linked_directories(root: &Path) -> BTreeMap<String, String> {
         .filter_entry(move |entry| !is_repository(entry.path(), entry.depth()))
         .build();
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let judges: HashSet<PathBuf> = protected.iter().filter_map(|file| file.canonicalize().ok()).collect();
+    // A program would write to what it is compared with.
+    let is_judge = |link: &Path| {
+        !protected.iter().any(|file| file == link)
+            && link.canonicalize().is_ok_and(|target| judges.contains(&target))
+    };
     let links = walk.filter_map(Result::ok).take(MAX_FILES).filter(|entry| entry.path_is_symlink());
     links
-        .filter(|link| !fs::metadata(link.path()).is_ok_and(|target| target.is_file()))
+        .filter(|link| {
+            !fs::metadata(link.path()).is_ok_and(|target| target.is_file()) || is_judge(link.path())
+        })
         .filter_map(|link| {
             let end = link.path().canonicalize().ok();
             let inside = end.and_then(|end| Some(end.strip_prefix(&real).ok()?.to_owned()));
@@ -78,6 +87,7 @@ fn parts(path: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
 
     use super::{linked_directories, links_on_the_way};
 
@@ -102,8 +112,12 @@ mod tests {
         assert_eq!(names("detour.sh"), ["detour.sh", "d"]);
         assert_eq!(names("v1/run.sh"), Vec::<String>::new());
         assert_eq!(names("round").len(), 41);
-        let links: Vec<_> = linked_directories(top).into_iter().collect();
+        let found =
+            |protected: &[PathBuf]| linked_directories(top, protected).into_iter().collect::<Vec<_>>();
         let link = |path: &str, target: &str| (path.to_owned(), target.to_owned());
-        assert_eq!(links, [link("cur", "v1"), link("d", "v1/deep"), link("round", "round")]);
+        assert_eq!(found(&[]), [link("cur", "v1"), link("d", "v1/deep"), link("round", "round")]);
+        let judge = found(&[top.join("v1/run.sh"), top.join("tests/run.sh")]);
+        assert_eq!(judge[2], link("detour.sh", "v1/run.sh"));
+        assert_eq!(judge.len(), 4, "the other one is protected itself");
     }
 }

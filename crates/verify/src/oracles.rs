@@ -106,7 +106,7 @@ pub fn protected_among(
     root: &Path,
     files: &[PathBuf],
 ) -> Result<HashSet<PathBuf>, Fault> {
-    let accepted: HashSet<PathBuf> = registry.files.keys().map(|file| file.at(root)).collect();
+    let accepted: HashSet<PathBuf> = registry.paths_at(root).into_iter().collect();
     let mut found: HashSet<PathBuf> = files.iter().filter(|file| accepted.contains(*file)).cloned().collect();
     for glob in &registry.globs {
         let pattern = ProtectPattern::parse(glob).map_err(|problem| wrong_pattern(&problem))?;

@@ -70,7 +70,7 @@ impl ProjectExaminer {
             *registry = frozen;
             missing.push(unmatched);
         }
-        let links = linked_directories(&committed.root);
+        let links = linked_directories(&committed.root, &registry.paths_at(&committed.root));
         drop(committed);
         for (check, missing) in new.iter().zip(missing) {
             let run = check_run::run(check, &checkout, registry, &self.project).await?;

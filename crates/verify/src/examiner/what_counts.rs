@@ -46,7 +46,8 @@ pub(super) fn changed_by_builder(
     is_concerned.then(|| format!("files that proposed checks protect were changed: {}", list_names(changed)))
 }
 
-/// Why a check does not count although it passed: it goes through a link that was not there when it was new.
+/// Why a check does not count although it passed: it goes through a link that was not there when it was new, or a new link leads to what it
+/// judges by.
 pub(super) fn leads_elsewhere(
     check: &Check,
     registry: &CheckRegistry,
@@ -68,14 +69,21 @@ pub(super) fn leads_elsewhere(
     for (path, script) in scripts_of_user(registry, project) {
         walk.follow_script(&path, &script);
     }
-    let through = new.into_iter().find(|(path, _)| walk.crossed.contains(path.as_str()));
-    through.map(|(path, target)| {
-        format!(
-            "it goes through `{}`, which is a link to `{}` now; if that is right, run `autonoe checks accept {}` once it has landed",
-            shown_name(path),
-            shown_name(target),
-            check.name
-        )
+    let judges = |target: &str| {
+        registry.files.contains_key(&ProtectedPath::new(target))
+            && check.protect.iter().any(|glob| oracles::is_protected_by(glob, target))
+    };
+    let through = new.into_iter().find_map(|(path, target)| {
+        let is_crossed = walk.crossed.contains(path.as_str());
+        (is_crossed || judges(target)).then_some((path, target, is_crossed))
+    });
+    through.map(|(path, target, is_crossed)| {
+        let (link, target) = (shown_name(path), shown_name(target));
+        let what = match is_crossed {
+            true => format!("it goes through `{link}`, which is a link to `{target}` now"),
+            false => format!("`{link}` is a link to `{target}` now, by which it judges"),
+        };
+        format!("{what}; if that is right, run `autonoe checks accept {}` once it has landed", check.name)
     })
 }
 

@@ -79,6 +79,25 @@ async fn files_that_only_share_a_name_with_protected_ones_are_the_work() {
     }
 }
 
+/// The program's output would be compared with itself.
+#[tokio::test]
+async fn a_link_to_what_the_output_is_compared_with_does_not_count() {
+    let judge =
+        "exec 2> /dev/null; sh calc.sh add 2 3 > out.txt; cmp out.txt tests/expected.txt && echo all good\n";
+    let files = [("tests/add.sh", judge), ("tests/expected.txt", "5\n")];
+    let fixture = VerifyFixture::with_files(TESTED, &files);
+    let examiner = fixture.prepared().await;
+    symlink("tests/expected.txt", fixture.path("out.txt")).unwrap();
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    examiner.assert_claim("A", Assurance::Claimed, &["out.txt"]).await;
+    // Another link is the work itself.
+    fs::remove_file(fixture.path("out.txt")).unwrap();
+    symlink("add.sh", fixture.path("calc.sh.link")).unwrap();
+    fs::rename(fixture.path("calc.sh.link"), fixture.path("calc.sh")).unwrap();
+    fixture.commit(&[("add.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
 #[tokio::test]
 async fn links_in_place_of_tests_are_replaced_and_not_followed() {
     let fixture = VerifyFixture::tested();
