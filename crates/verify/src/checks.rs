@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use autonoe_core::check::{Check, CheckOrigin};
+use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::file_names::list_names;
 use autonoe_core::status::ProjectStatus;
@@ -61,6 +62,13 @@ pub(crate) fn is_of_project(check: &Check, active: &HashSet<&str>) -> bool {
         None => true,
         Some(id) => check.origin != CheckOrigin::Proposed && !active.contains(id.as_str()),
     }
+}
+
+/// Whether it is the user's, and its deliverable has not passed.
+pub fn is_of_unfinished(check: &Check, status: &ProjectStatus) -> bool {
+    let deliverable = check.deliverable.as_deref().and_then(|id| status.find(id));
+    let is_unfinished = |item: &Deliverable| item.is_active() && item.status != DeliverableStatus::Passed;
+    check.origin != CheckOrigin::Proposed && deliverable.is_some_and(is_unfinished)
 }
 
 pub fn checks_of<'a>(checks: &'a [Check], deliverable: &str) -> Vec<&'a Check> {

@@ -3,13 +3,14 @@
 use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::list_names;
 use autonoe_core::outcome::exit;
 use autonoe_core::status::ProjectStatus;
 use autonoe_report::project_checks;
 use autonoe_store::{CheckRegistry, LockHolder, Project, ProjectLock, ProjectUse, StatusStore};
 use autonoe_verify::{
-    CheckRun, CheckoutFactory, Evidence, NO_COMMIT, Reproduction, changes_concerning, last_commit,
-    of_project, reproduce,
+    CheckRun, CheckoutFactory, Evidence, NO_COMMIT, Reproduction, changes_concerning, is_of_unfinished,
+    last_commit, of_project, reproduce,
 };
 use autonoe_workspace::SiteOptions;
 use clap::Args;
@@ -57,7 +58,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     let evidence = gather(&project, status.as_ref(), &args.ids)?;
     project.check_writable()?;
     let runtime = runtime()?;
-    let mut results = Vec::new();
+    let (mut results, mut unfinished) = (Vec::new(), Vec::new());
     runtime.block_on(async {
         let checkouts =
             room_config::checkouts_outside_runs(&project, environment, args.no_sandbox, &args.env).await?;
@@ -66,6 +67,10 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         let of_users = |check: &&Check| check.origin != CheckOrigin::Proposed;
         let whole = status.as_ref().filter(|_| args.ids.is_empty()).map(|status| of_project(&checks, status));
         let whole: Vec<&Check> = whole.unwrap_or_default().into_iter().filter(of_users).collect();
+        if let Some(status) = status.as_ref().filter(|_| args.ids.is_empty()) {
+            let left = checks.iter().filter(|check| is_of_unfinished(check, status));
+            unfinished = left.map(|check| check.name.clone()).collect();
+        }
         let newest =
             evidence.iter().enumerate().max_by_key(|(_, evidence)| evidence.at).map(|(index, _)| index);
         for (index, evidence) in evidence.iter().enumerate() {
@@ -105,12 +110,13 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         let results: Vec<_> = results.iter().map(as_json).collect();
         present::print_json(&format!(
             "{:#}\n",
-            json!({ "reproduced": reproduced, "total": results.len(), "deliverables": results, "project_checks": whole })
+            json!({ "reproduced": reproduced, "total": results.len(), "deliverables": results, "project_checks": whole, "not_run": unfinished })
         ));
     } else {
         present::print(&format!(
-            "{}\n{reproduced} of {} reproduced.\n",
+            "{}{}\n{reproduced} of {} reproduced.\n",
             whole_as_text(&failing),
+            unfinished_as_text(&unfinished),
             results.len()
         ));
     }
@@ -146,6 +152,19 @@ fn whole_as_text(failing: &[&CheckRun]) -> String {
     let line = |run: &&CheckRun| format!("  {}: {}\n", run.check, run.sentence());
     let lines: String = failing.iter().map(line).collect();
     if lines.is_empty() { lines } else { format!("Your checks of the whole project FAIL:\n{lines}") }
+}
+
+/// The checks of deliverables that have not passed: there is nothing to reproduce.
+fn unfinished_as_text(checks: &[String]) -> String {
+    match checks.is_empty() {
+        true => String::new(),
+        false => {
+            format!(
+                "Your checks of deliverables that have not passed were not run: {}.\n",
+                list_names(checks)
+            )
+        }
+    }
 }
 
 /// Evidence, how its checks ran now, and what else a reader should know.

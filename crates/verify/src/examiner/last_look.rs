@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
-use autonoe_core::check::{Assurance, Check, CheckOrigin, Finding};
-use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
+use autonoe_core::check::{Assurance, Check, Finding};
+use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::Confirmation;
 use autonoe_core::fault::{Fault, FaultLayer};
@@ -15,7 +15,7 @@ use autonoe_store::{CheckRegistry, InPlaceFiles};
 
 use super::what_counts::cap;
 use super::{ProjectExaminer, partial_layer, record_results};
-use crate::checks::{all_checks, checks_of, is_vacuous, of_project, written_checks};
+use crate::checks::{all_checks, checks_of, is_of_unfinished, is_vacuous, of_project, written_checks};
 use crate::evidence::{CheckEvidence, disown_foreign_findings, disown_outdated_findings, outdated};
 use crate::flaky::describe_flaky;
 use crate::no_commit::NoCommit;
@@ -203,11 +203,4 @@ impl ProjectExaminer {
         }
         Ok(())
     }
-}
-
-/// Whether it is the user's, and its deliverable has not passed.
-fn is_of_unfinished(check: &Check, status: &ProjectStatus) -> bool {
-    let deliverable = check.deliverable.as_deref().and_then(|id| status.find(id));
-    let is_unfinished = |item: &Deliverable| item.is_active() && item.status != DeliverableStatus::Passed;
-    check.origin != CheckOrigin::Proposed && deliverable.is_some_and(is_unfinished)
 }
