@@ -32,6 +32,9 @@ pub(crate) fn decisive_settings(root: &Path, path: &str) -> Vec<String> {
             let settings = targets.map(|target| of_target(target, is_default(name, target)));
             settings.flat_map(|settings| named(&format!("[[{name}]]"), &settings)).collect()
         }
+        ("dependencies" | "dev-dependencies", Value::Table(dependencies)) => {
+            named(&format!("[{name}]"), &in_place_of_std(dependencies))
+        }
         _ => Vec::new(),
     });
     settings.map(|setting| format!("{path} ({setting})")).collect()
@@ -79,6 +82,12 @@ fn of_package(package: &Table) -> Vec<String> {
 /// Members that are left out are not tested.
 fn of_workspace(workspace: &Table) -> Vec<String> {
     decisive(workspace, |key, value| ["default-members", "exclude"].contains(&key) && is_list(value))
+}
+
+/// Tests would use them under the names of Rust's own crates.
+fn in_place_of_std(dependencies: &Table) -> Vec<String> {
+    let is_own = |name: &&String| ["alloc", "core", "proc_macro", "std", "test"].contains(&name.as_str());
+    dependencies.keys().filter(is_own).cloned().collect()
 }
 
 fn is_list(value: &Value) -> bool {
@@ -132,6 +141,8 @@ mod tests {
             default-members = ["b"]
             [dependencies]
             path = { path = "x" }
+            [dev-dependencies]
+            std = { package = "x", path = "x" }
         "#;
         fs::create_dir(directory.path().join("a")).unwrap();
         fs::write(directory.path().join("a/Cargo.toml"), manifest).unwrap();
@@ -139,6 +150,7 @@ mod tests {
         assert_eq!(
             found,
             [
+                "a/Cargo.toml ([dev-dependencies] std)",
                 "a/Cargo.toml ([package] autotests = false, build = \"other.rs\")",
                 "a/Cargo.toml ([[test]] harness = false, path = \"fake.rs\")",
                 "a/Cargo.toml ([[test]] required-features = [\"never\"])",

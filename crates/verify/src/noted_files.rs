@@ -72,7 +72,10 @@ impl NotedFiles {
         let known = registry.runner_files.clone().unwrap_or_default();
         let is_new = |file: &String| !known.contains(file) && !is_protected(registry, file);
         let in_place_of_built = checkout.built().into_iter().filter(is_new).collect();
-        let mut noted = Self { runner_files, in_place_of_built, ..Self::default() };
+        // The manifest was there before.
+        let (changed_settings, runner_files) =
+            runner_files.into_iter().partition(|file| manifest_of(file).is_some());
+        let mut noted = Self { runner_files, changed_settings, in_place_of_built, ..Self::default() };
         // Nothing is known about a project whose checks were new before this was looked at.
         let Some(known) = &registry.deciding_files else { return noted.read_by(&judges) };
         for (path, file) in checkout.deciding_files() {

@@ -29,21 +29,32 @@ const NAMES: &[&str] = &[
     ".rspec-local",
     ".shellspec",
     "BSDmakefile",
+    "CMakePresets.json",
     "CMakeUserPresets.json",
     "CTestCustom.cmake",
+    "CTestCustom.ctest",
     "CTestTestfile.cmake",
     "GNUmakefile",
     "Justfile",
     "Rakefile",
     "Taskfile.yaml",
     "Taskfile.yml",
+    "Test/Builder.pm",
     "Test/More.pm",
     "Test/Simple.pm",
     "Test2/API.pm",
+    "babel.config.json",
+    "behat.yml",
+    "behave.ini",
     "build.rs",
     "bunfig.toml",
+    "codeception.yml",
+    "config.nims",
+    "cucumber.js",
+    "dart_test.yaml",
     "deno.json",
     "deno.jsonc",
+    "features/environment.py",
     "go.work",
     "gradle.properties",
     // `platform` of Python tries to import it.
@@ -53,6 +64,7 @@ const NAMES: &[&str] = &[
     "junit-platform.properties",
     "justfile",
     "makefile",
+    "nim.cfg",
     "node.config.json",
     "nose2.cfg",
     "noxfile.py",
@@ -64,6 +76,7 @@ const NAMES: &[&str] = &[
     "pytest.ini",
     "pytest.toml",
     "rakefile",
+    "rakefile.rb",
     "rust-toolchain",
     "rust-toolchain.toml",
     "setup.cfg",
@@ -73,6 +86,7 @@ const NAMES: &[&str] = &[
     "tox.ini",
     "unittest.cfg",
     "warnings.pm",
+    "xunit.runner.json",
 ];
 
 /// What pytest loads wherever it is.
@@ -147,6 +161,7 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         // `node --env-file` and others take settings of interpreters from it.
         || is_environment(name)
         || name.ends_with(".pth")
+        || name.ends_with(".runsettings")
         || name.ends_with(".pyc")
         || HEADERS.iter().any(is_named)
         || (format!("/{path}").contains(INNER_HEADERS) && [".h", ".tcc"].iter().any(|end| name.ends_with(end)))
@@ -443,6 +458,9 @@ mod tests {
             "go.env",
             "config/app.env",
             ".env.test",
+            "babel.config.json",
+            "features/environment.py",
+            "ci.runsettings",
             "-q",
             "cases/--files-with-matches",
         ] {
