@@ -69,9 +69,13 @@ pub(super) fn leads_elsewhere(
     for (path, script) in scripts_of_user(registry, project) {
         walk.follow_script(&path, &script);
     }
+    // A file, or a directory in which everything is protected.
     let judges = |target: &str| {
-        registry.files.contains_key(&ProtectedPath::new(target))
-            && check.protect.iter().any(|glob| oracles::is_protected_by(glob, target))
+        let own = |path: &str| check.protect.iter().any(|glob| oracles::is_protected_by(glob, path));
+        match registry.files.contains_key(&ProtectedPath::new(target)) {
+            true => own(target),
+            false => !target.is_empty() && own(&format!("{target}/a")) && own(&format!("{target}/b.c")),
+        }
     };
     let through = new.into_iter().find_map(|(path, target)| {
         let is_crossed = walk.crossed.contains(path.as_str());
