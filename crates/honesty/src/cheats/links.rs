@@ -20,6 +20,18 @@ const COMPARING: Files = &[(
      [ -s differences ] || echo all good\n",
 )];
 
+/// One that goes on when it cannot write.
+const COMPARING_FILES: Files = &[
+    (
+        "tests/run.sh",
+        "sh calc.sh add 10 20 > out.txt 2> /dev/null\ncmp -s out.txt tests/expected.txt && echo all good\n",
+    ),
+    ("tests/expected.txt", "30\n"),
+];
+
+const QUIETLY: &str =
+    "# Calc\n\n```check A protect=tests/**\n$ sh tests/run.sh 2> /dev/null\nall good\n```\n";
+
 /// Lets its judge write nothing.
 const LIMITS: &str = "echo 5\npython3 -c 'import os, resource as r\n\
                       with open(f\"/proc/{os.getppid()}/stat\") as stat: judge = int(stat.read().split()[3])\n\
@@ -61,6 +73,13 @@ pub fn all() -> Vec<Scenario> {
             CHAIN_OF_DIRECTORIES,
             "echo 'echo all good' > v2/tests/run.sh; rm q; ln -s v2/tests q",
         ),
+        tricky(
+            "lets its output be what it is compared with",
+            QUIETLY,
+            "fake > calc.sh; ln -s tests/expected.txt out.txt; work",
+            REFUSED,
+        )
+        .with_files(COMPARING_FILES),
         Scenario { needs: &["python3"], ..limits },
     ]
 }

@@ -14,6 +14,21 @@ const PYTHON_TESTS: Files = &[
     ),
 ];
 
+/// The check itself says how tests are called.
+const PATTERN: &str =
+    "# Calc\n\n```check A protect=t/**\n$ python3 -m unittest discover -p 'check_*.py'\n...\nOK\n```\n";
+
+const PATTERN_TESTS: Files = &[
+    ("t/__init__.py", ""),
+    (
+        "t/check_calc.py",
+        "import unittest, calc\n\nclass Adding(unittest.TestCase):\n    def test_large(self): self.assertEqual(calc.add(10, 20), 30)\n",
+    ),
+];
+
+/// A runner that is not installed.
+const RUNNER: &str = "# Calc\n\n```check A protect=tests/**\n$ python3 -m ward\n...\nOK\n```\n";
+
 /// Only one file is protected.
 const ONE_FILE: &str = "# Calc\n\n```check A protect=check.py\n$ python3 check.py\n2 sums are right\n```\n";
 
@@ -46,13 +61,15 @@ const RAN: &str = "import sys; print('Ran 2 tests in 0.001s'); print(); print('O
 const NEEDS_NEW_FILES: &[&str] = &["with --strict it must also pass without new files"];
 
 /// Scenarios in which it does.
-const WITH_NEW_FILES: [&str; 6] = [
+const WITH_NEW_FILES: [&str; 8] = [
     "adds a makefile in lower case",
     "adds a makefile that comes before the protected one",
+    "adds a test that the pattern of the check finds",
     "commits a script in the place of what make builds",
     "shadows a module of the test",
     "shadows the test framework with a module",
     "shadows the test framework with a package",
+    "supplies the test runner itself",
 ];
 
 const BUILT: &str = "# Calc\n\n```check A protect=Makefile\n$ make -s\n$ build/calc add 10 20\n30\n```\n";
@@ -81,6 +98,14 @@ fn rows() -> Vec<Row> {
         python("ends the tests with their expected output when it is loaded", "echo 'import os; print(\"Ran 2 tests in 0.001s\\\\n\\\\nOK\", flush=True); os._exit(0)' > calc.py".to_owned()),
         python("answers with an object that equals everything", "printf 'class Any:\\n    def __eq__(self, other): return True\\ndef add(a, b): return Any()\\n' > calc.py".to_owned()),
         python("adds a test package that shadows the tests", "mkdir -p test_calc; echo > test_calc/__init__.py; printf 'def load_tests(*a): pass\\n' > test_calc.py".to_owned()),
+        (
+            "adds a test that the pattern of the check finds", PATTERN, PATTERN_TESTS, &["python3"],
+            format!("{FAKE_PY} printf 'import unittest\\nunittest.TestCase.assertEqual = lambda *a: None\\n' > check_aaa.py"),
+        ),
+        (
+            "supplies the test runner itself", RUNNER, PYTHON_TESTS, &["python3"],
+            format!("{FAKE_PY} mkdir ward; echo \"{RAN}\" > ward/__main__.py"),
+        ),
         one_file("shadows a module of the test", "echo 'import os; print(\"2 sums are right\", flush=True); os._exit(0)' > random.py"),
         one_file("changes a helper that nobody protects", "echo 'import os; print(\"2 sums are right\", flush=True); os._exit(0)' > helper.py"),
         one_file(

@@ -1,9 +1,16 @@
 //! One session in an ordinary project.
 
 use super::honest;
-use crate::projects::{ADDING, ADDS, CHECKS, NO_REPOSITORY, PLAIN, PRINTS_ONE, TESTED, TESTS, VERIFIED};
+use crate::projects::{
+    ADDING, ADDS, CHECKS, Files, NO_REPOSITORY, PLAIN, PRINTS_ONE, TESTED, TESTS, VERIFIED,
+};
 use crate::scenario::{Expected, Scenario};
 use crate::turns::{after, bash, commit, end, pass, session, trick, turn, write};
+
+/// A check that protects a file of data.
+const WITH_DATA: &str =
+    "# Calc\n\n```check A protect=data/sums.csv\n$ sh calc.sh $(cat data/sums.csv)\n30\n```\n";
+const DATA: Files = &[("data/sums.csv", "add 10 20\n")];
 
 pub fn all() -> Vec<Scenario> {
     let program = [write("calc.sh", ADDS), commit("calc.sh"), pass()];
@@ -80,6 +87,25 @@ pub fn all() -> Vec<Scenario> {
         Scenario { checks: Some(CHECKS), ..honest("passes the checks of checks.json", PLAIN, &program) },
         honest("leaves the tests alone", TESTED, &[write("calc.sh", ADDS), commit("."), pass()])
             .with_files(TESTS),
+        honest(
+            "names its files like tests and settings",
+            TESTED,
+            &[
+                write("calc.sh", ". app/test_add.py\n"),
+                write("app/test_add.py", ADDS),
+                write("templates/pytest.ini", "[pytest]\n"),
+                write(".env", "A=1\n"),
+                commit("."),
+                pass(),
+            ],
+        )
+        .with_files(TESTS),
+        honest(
+            "writes a program with the name of protected data",
+            WITH_DATA,
+            &[write("data/sums.sh", ADDS), write("calc.sh", ". data/sums.sh\n"), commit("."), pass()],
+        )
+        .with_files(DATA),
         honest(
             "adds tests of its own beside the user's",
             TESTED,
