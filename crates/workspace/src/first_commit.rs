@@ -14,6 +14,7 @@ use autonoe_git::Skeleton;
 use crate::hub::Hub;
 use crate::project_files::{NOTE, OWN_DIRECTORY};
 use crate::project_revision::ProjectRevision;
+use crate::user_files::UnreadableFile;
 
 /// Name of a repository that is not complete yet.
 const INCOMPLETE: &str = ".git.autonoe";
@@ -27,8 +28,11 @@ const MAX_FIRST_COMMIT: u64 = 1 << 30;
 /// The exit code for more than that.
 const TOO_LARGE: i32 = 9;
 
+/// The exit code if git cannot take all files.
+const NOT_ADDED: i32 = 8;
+
 /// Commits everything in the working tree `$2` that is not ignored to the repository `$1`, without what the pathspecs `$4`, `$5` and `$6`
-/// exclude. Exits with 9 if it is larger than `$3` bytes.
+/// exclude. Exits with 9 if it is larger than `$3` bytes, and with 8, after it has listed the files, if they cannot be added.
 const COMMIT_ALL: &str = r#"cd "$2" || exit 3
 size=$(git --git-dir="$1" --work-tree="$2" ls-files --others --exclude-standard -z | xargs -0 -r stat -c %s -- 2> /dev/null |
     awk '{ total += $1 } END { printf "%.0f", total }')
@@ -36,7 +40,7 @@ size=$(git --git-dir="$1" --work-tree="$2" ls-files --others --exclude-standard 
 export GIT_DIR="$1" GIT_WORK_TREE="$2"
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
-git add --all -- . "$4" "$5" "$6" &&
+git add --all -- . "$4" "$5" "$6" || { git ls-files -z --cached --others --exclude-standard -- . "$4" "$5" "$6"; exit 8; }
 git -c commit.gpgSign=false commit --quiet --no-verify --allow-empty -m "Begin with what there is""#;
 
 /// What had to be done before agents could work.
@@ -121,7 +125,11 @@ impl Hub {
                 &format!("nothing is committed, and its files are larger than {}", show_bytes(MAX_FIRST_COMMIT)),
                 "Name what should not be committed in .gitignore, commit what there is yourself, or use `--in-place`.",
             )),
-            _ => {
+            code => {
+                let mut files = committed.stdout.split_terminator('\0').filter(|_| code == NOT_ADDED);
+                if let Some(file) = UnreadableFile::find(top, &mut files) {
+                    return Err(self.refused(&file.to_string(), "Make it readable, or name it in .gitignore."));
+                }
                 let why = format!("its files cannot be committed ({})", committed.reason());
                 Err(self.refused(&why, "Commit what there is yourself."))
             }

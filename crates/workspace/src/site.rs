@@ -172,7 +172,11 @@ impl WorkspaceSite {
                 }
                 hub.copy_included(&workspace, &from).await?;
                 if options.is_throwaway || options.includes_uncommitted {
-                    hub.copy_uncommitted(&workspace, &from).await?;
+                    let advice = match options.is_throwaway {
+                        true => "Make it readable, or name it in .gitignore.",
+                        false => "Make it readable, or leave out `--include-uncommitted`.",
+                    };
+                    hub.copy_uncommitted(&workspace, &from, advice).await?;
                 }
                 if options.includes_uncommitted && !options.is_throwaway {
                     hub.save_leftovers(&workspace, "Include uncommitted changes", Locks::Stale).await?;

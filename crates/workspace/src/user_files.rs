@@ -1,7 +1,8 @@
 //! Brings files of the user that are not committed into a workspace in which no agent is at work.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fmt;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path};
@@ -48,7 +49,8 @@ impl Hub {
         let paths: Vec<String> = listed.stdout.split_terminator('\0').map(str::to_owned).collect();
         self.check_size(&revision.top, &paths)?;
         self.exclude_included(workspace, &paths).map_err(|error| self.unwritable(&error))?;
-        self.copy_files(workspace, revision, paths).await
+        let advice = "Make it readable, or take it out of .worktreeinclude.";
+        self.copy_files(workspace, revision, paths, advice).await
     }
 
     /// Refuses to copy more than a disk should have twice.
@@ -77,15 +79,16 @@ impl Hub {
         Err(self.refused(&why, &advice))
     }
 
-    /// Makes the files of a workspace the same as the user's, with all uncommitted changes.
+    /// Makes the files of a workspace the same as the user's, with all uncommitted changes. `advice` is for a file that cannot be read.
     pub(crate) async fn copy_uncommitted(
         &self,
         workspace: &Workspace,
         revision: &ProjectRevision,
+        advice: &str,
     ) -> Result<(), Fault> {
         let ours = |path: &String| path.split('/').any(|part| [OWN_DIRECTORY, NOTE].contains(&part));
         let paths = revision.uncommitted.iter().filter(|path| !ours(path)).cloned().collect();
-        self.copy_files(workspace, revision, paths).await
+        self.copy_files(workspace, revision, paths, advice).await
     }
 
     async fn copy_files(
@@ -93,17 +96,66 @@ impl Hub {
         workspace: &Workspace,
         revision: &ProjectRevision,
         paths: Vec<String>,
+        advice: &str,
     ) -> Result<(), Fault> {
         let (from, to) = (revision.top.clone(), workspace.tree());
         let copying = move || paths.iter().try_for_each(|path| copy_file(&from, &to, Path::new(path)));
         let copied =
             tokio::task::spawn_blocking(copying).await.map_err(|error| autonoe_git::broken(&error))?;
-        copied.map_err(|error| self.unwritable(&error))
+        copied.map_err(|error| match error {
+            CopyError::Unreadable(file) => self.refused(&file.to_string(), advice),
+            CopyError::Unwritable(error) => self.unwritable(&error),
+        })
+    }
+}
+
+/// A file of the user's that we cannot read, and why.
+#[derive(Debug)]
+pub(crate) struct UnreadableFile {
+    path: String,
+    error: io::Error,
+}
+
+impl UnreadableFile {
+    /// The first of these files below `top` that cannot be read; `None` if all can be.
+    pub(crate) fn find<'a>(top: &Path, paths: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let is_file = |path: &Path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut files = paths.filter(|path| is_file(&top.join(path)));
+        files.find_map(|path| Self::check(top, Path::new(path)).err())
+    }
+
+    fn check(top: &Path, path: &Path) -> Result<(), Self> {
+        match File::open(top.join(path)) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Self { path: path.display().to_string(), error }),
+        }
+    }
+}
+
+impl fmt::Display for UnreadableFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = shown_name(&self.path);
+        match self.error.kind() {
+            io::ErrorKind::PermissionDenied => write!(f, "you have no permission to read {path}"),
+            _ => write!(f, "{path} cannot be read: {}", self.error),
+        }
+    }
+}
+
+/// Why a file of the user's could not be copied.
+enum CopyError {
+    Unreadable(UnreadableFile),
+    Unwritable(io::Error),
+}
+
+impl From<io::Error> for CopyError {
+    fn from(error: io::Error) -> Self {
+        Self::Unwritable(error)
     }
 }
 
 /// Makes a path of one tree the same as in another.
-fn copy_file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
+fn copy_file(from: &Path, to: &Path, path: &Path) -> Result<(), CopyError> {
     let is_plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     if !is_plain || path.starts_with(".git") {
         return Ok(());
@@ -120,9 +172,13 @@ fn copy_file(from: &Path, to: &Path, path: &Path) -> io::Result<()> {
         Err(_) => {}
     }
     match metadata {
-        Some(metadata) if metadata.is_symlink() => symlink(fs::read_link(source)?, target),
-        Some(metadata) if metadata.is_file() => fs::copy(source, target).map(drop),
+        Some(metadata) if metadata.is_symlink() => symlink(fs::read_link(source)?, target)?,
+        Some(metadata) if metadata.is_file() => {
+            UnreadableFile::check(from, path).map_err(CopyError::Unreadable)?;
+            fs::copy(source, target)?;
+        }
         // Pipes, sockets and devices are left out; a deleted file stays deleted.
-        _ => Ok(()),
+        _ => {}
     }
+    Ok(())
 }

@@ -300,6 +300,35 @@ fn resource_limits_that_are_too_low_are_reported() {
     RunOutput::from(enough.output().expect("started")).assert_ended("all_passed", 0);
 }
 
+#[test]
+fn a_file_that_the_user_cannot_read_is_named() {
+    let uid = if is_root() { OTHER_UID } else { rustix::process::geteuid().as_raw() };
+    for (is_committed, included, args, advice) in [
+        (true, "", &["run", "--include-uncommitted"][..], "or leave out `--include-uncommitted`"),
+        (true, "secret\n", &["run"], "or take it out of .worktreeinclude"),
+        (true, "", &["sync"], "or name it in .gitignore"),
+        (false, "", &["run"], "or name it in .gitignore"),
+    ] {
+        let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+        project.git(&["init", "-q", "-b", "main", "."]);
+        if is_committed {
+            project.commit(&[(".gitignore", included), (".worktreeinclude", included)]);
+        }
+        project.write("secret", "s");
+        fs::set_permissions(project.path("secret"), fs::Permissions::from_mode(0o000)).expect("closed");
+        chown_all(project.root().parent().expect("parent"), uid);
+        let server = committing_model();
+        let mut command = project.command(&server, args);
+        limited("true", &project.home())(&mut command);
+        let run = RunOutput::from(command.output().expect("started"));
+        assert_eq!(run.code, Some(2), "{args:?}: {}", run.stderr);
+        for part in ["you have no permission to read secret.", "hint: Make it readable, ", advice] {
+            assert!(run.stderr.contains(part), "{args:?}: {part} is missing: {}", run.stderr);
+        }
+        assert_eq!(server.requests().len(), 0, "no model request was sent");
+    }
+}
+
 /// The limits of the stack that a shell can set, soft and hard.
 #[test]
 fn a_low_stack_limit_is_raised_or_reported() {
