@@ -690,6 +690,15 @@ fn landing_event(event: SiteEvent) -> RunEvent {
         SiteEvent::Unusable { why } => {
             RunEvent::Warning { message: format!("{why} What was fetched before is kept.") }
         }
+        SiteEvent::NoteAppended => RunEvent::Notice {
+            message: "You have edited .autonoe-note.md meanwhile: the agent's note is below yours."
+                .to_owned(),
+        },
+        SiteEvent::NoteKept { why } => RunEvent::Warning {
+            message: format!(
+                ".autonoe-note.md cannot be read ({why}), so the agent's note was not written there."
+            ),
+        },
         SiteEvent::Landed { branch, commit, ci_files, hook_files } => {
             RunEvent::Landing { branch, commit, why: None, advice: None, ci_files, hook_files }
         }

@@ -1,5 +1,5 @@
 //! Files of a project that do not travel with commits: SPEC.md, the note and `.autonoe`. A workspace gets them as the user has them
-//! now, and only the note comes home.
+//! now, and only the note comes home (`note_home.rs`).
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -14,9 +14,6 @@ use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
 
-/// Larger notes do not come home.
-const NOTE_LIMIT: u64 = 1 << 20;
-
 impl Hub {
     /// Gives a workspace what is the user's and not in its commits.
     pub(crate) fn carry_in(&self, workspace: &Workspace, from: &ProjectRevision) -> Result<(), Fault> {
@@ -24,9 +21,9 @@ impl Hub {
         UntrustedDir::open(&workspace.tree())
             .and_then(|tree| tree.create(workspace.part(), Visibility::Everyone))
             .map_err(|error| self.unwritable(&error))?;
-        for name in [SPEC, NOTE] {
-            self.carry_file_in(name, workspace, from)?;
-        }
+        self.carry_file_in(SPEC, workspace, from)?;
+        let note = self.carry_file_in(NOTE, workspace, from)?;
+        self.record_known_note(workspace, note.as_deref())?;
         // Rooms that show the workspace at the project's path have the user's directory there.
         if !self.room_config.sandbox.layer().can_move() {
             // Whatever else is there is not used.
@@ -39,12 +36,17 @@ impl Hub {
     pub(crate) fn renew_spec(&self, workspace: &Workspace, from: &ProjectRevision) -> Result<(), Fault> {
         match self.carry_file_in(SPEC, workspace, from) {
             Err(fault) if fault.layer == FaultLayer::System => Ok(()),
-            renewed => renewed,
+            renewed => renewed.map(drop),
         }
     }
 
-    /// Gives a workspace a file as the user has it now, committed or not.
-    fn carry_file_in(&self, name: &str, workspace: &Workspace, from: &ProjectRevision) -> Result<(), Fault> {
+    /// Gives a workspace a file as the user has it now, committed or not. Returns its content; `None` if the user has none.
+    fn carry_file_in(
+        &self,
+        name: &str,
+        workspace: &Workspace,
+        from: &ProjectRevision,
+    ) -> Result<Option<Vec<u8>>, Fault> {
         let source = self.root().join(name);
         // A link could lead to what agents must not see, and an agent could have made it.
         if source.is_symlink() && !leads_to_seen_file(&source, workspace, from) {
@@ -58,28 +60,10 @@ impl Hub {
         })?;
         let (tree, target) = (workspace.tree(), workspace.part().join(name));
         let now = read_bytes_beneath(&tree, &target, DOCUMENT_LIMIT).ok();
-        match content {
-            Some(content) if now.as_ref() != Some(&content) => {
-                replace_beneath(&tree, &target, &content).map_err(|error| self.unwritable(&error))
-            }
-            _ => Ok(()),
+        if let Some(content) = content.as_ref().filter(|content| now.as_ref() != Some(*content)) {
+            replace_beneath(&tree, &target, content).map_err(|error| self.unwritable(&error))?;
         }
-    }
-
-    /// Gives the user the note that an agent has written, if it is a plain file and not too large.
-    pub(crate) fn carry_note_home(&self, workspace: &Workspace) -> Result<(), Fault> {
-        let source = workspace.part().join(NOTE);
-        let Ok(content) = read_bytes_beneath(&workspace.tree(), &source, NOTE_LIMIT) else {
-            return Ok(());
-        };
-        let now = read_bytes_beneath(self.root(), Path::new(NOTE), DOCUMENT_LIMIT).ok();
-        if now.as_ref() == Some(&content) {
-            return Ok(());
-        }
-        replace_beneath(self.root(), Path::new(NOTE), &content).map_err(|error| {
-            let message = format!("{} cannot be written: {error}.", self.root().join(NOTE).display());
-            Fault::permanent(FaultLayer::System, "landing", message)
-        })
+        Ok(content)
     }
 }
 

@@ -42,6 +42,7 @@ mod merged_branches;
 mod merging;
 mod named_branch;
 mod named_paths;
+mod note_home;
 mod object_files;
 mod own_edits;
 mod place_variables;

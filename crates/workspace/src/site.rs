@@ -369,8 +369,7 @@ impl WorkspaceSite {
     /// Saves what a session has done, and lands it if it is time.
     pub async fn session_ended(&mut self, number: u32, settled: &Settled) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
-            self.hub.carry_note_home(&self.workspace)?;
-            return Ok(Vec::new());
+            return Ok(self.hub.carry_note_home(&self.workspace)?.into_iter().collect());
         }
         self.last_session = number;
         let is_time = self.has_more_to_land(settled);
@@ -404,8 +403,7 @@ impl WorkspaceSite {
     /// Saves what is left at the end of a run. Commits that have not landed are put on a branch of their own.
     pub async fn run_ended(&mut self, settled: &Settled) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
-            self.hub.carry_note_home(&self.workspace)?;
-            return Ok(Vec::new());
+            return Ok(self.hub.carry_note_home(&self.workspace)?.into_iter().collect());
         }
         // What was refused sessions ago, and is again, is said once more, where the user looks first.
         self.last_refusal.take_if(|refusal| refusal.session != self.last_session);
@@ -473,7 +471,7 @@ impl WorkspaceSite {
                 home.commit = self.hub.last_fetched(&self.workspace);
             }
         }
-        self.hub.carry_note_home(&self.workspace)?;
+        home.events.extend(self.hub.carry_note_home(&self.workspace)?);
         Ok(home)
     }
 

@@ -18,6 +18,12 @@ pub enum SiteEvent {
     Unusable {
         why: String,
     },
+    /// The user has edited the note since the agent got it, so the agent's is below the user's.
+    NoteAppended,
+    /// The note of an agent did not come home, because of what the user has in its place.
+    NoteKept {
+        why: String,
+    },
     Landed {
         branch: String,
         commit: String,

@@ -135,16 +135,17 @@ impl WorkerSite {
     }
 
     /// Brings what a session has committed into the hub, so that nothing of it can be lost.
-    pub async fn session_ended(&self) -> Result<Option<SiteEvent>, Fault> {
+    pub async fn session_ended(&self) -> Result<Vec<SiteEvent>, Fault> {
         let workspace = self.described();
-        self.queue.hub.carry_note_home(&workspace)?;
+        let mut events: Vec<_> = self.queue.hub.carry_note_home(&workspace)?.into_iter().collect();
         match self.queue.hub.fetch_new(&workspace).await {
-            Ok(_) => Ok(None),
+            Ok(_) => Ok(events),
             Err(fault) if fault.code == UNUSABLE => {
                 let last =
                     self.queue.hub.last_fetched(&workspace).map_or_else(|| self.queue.finished(), Ok)?;
                 self.fill(&last).await?;
-                Ok(Some(SiteEvent::Unusable { why: fault.message }))
+                events.push(SiteEvent::Unusable { why: fault.message });
+                Ok(events)
             }
             Err(fault) => Err(fault),
         }

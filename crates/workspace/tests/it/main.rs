@@ -9,6 +9,7 @@ mod fixture;
 mod fleet_clone;
 mod killed_landing;
 mod landing;
+mod note_home;
 mod own_edits;
 mod preparation;
 mod repositories;
