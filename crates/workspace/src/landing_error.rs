@@ -125,9 +125,9 @@ impl LandingRefusal {
             Self::Detached | Self::Switched { .. } => {
                 format!("check out the branch that they are for, then {land}")
             }
-            Self::Files(_) | Self::Locked(_) | Self::InProgress(_) => {
-                format!("{land} lands them when that is out of the way")
-            }
+            Self::Files(_) | Self::Locked(_) => format!("{land} lands them when that is out of the way"),
+            // What is finished is a commit that they do not continue.
+            Self::InProgress(_) => format!("abort it, then {land}; or finish it, then {merge}"),
             Self::Moved
             | Self::Diverged
             | Self::Conflict(_)

@@ -495,6 +495,32 @@ async fn what_the_user_is_doing_is_not_disturbed() {
 }
 
 #[tokio::test]
+async fn what_a_refusal_during_a_merge_advises_gets_the_commits() {
+    for finishes in [true, false] {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[("a.txt", "changed\n")]);
+        fixture.git(&["checkout", "-q", "-b", "side"]);
+        fixture.commit(&[("side.txt", "")]);
+        fixture.git(&["checkout", "-q", "main"]);
+        fixture.git(&["merge", "-q", "--no-ff", "--no-commit", "side"]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        let merge = "git merge --no-overwrite-ignore autonoe/1";
+        let advice = format!("abort it, then `autonoe land`; or finish it, then {merge}");
+        assert_eq!(why.advice("autonoe/1"), advice);
+        if finishes {
+            fixture.git(&["commit", "-q", "--no-edit"]);
+            fixture.git(&["merge", "-q", "--no-overwrite-ignore", "--no-edit", "autonoe/1"]);
+        } else {
+            fixture.git(&["merge", "--abort"]);
+            let landing = fixture.land(&workspace, &revision).await;
+            assert!(matches!(landing, Landing::Landed { .. }), "{landing:?}");
+        }
+        assert_eq!(fixture.read("a.txt"), "changed\n");
+    }
+}
+
+#[tokio::test]
 async fn a_branch_of_the_users_with_that_name_is_kept() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;
