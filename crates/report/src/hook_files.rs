@@ -20,9 +20,43 @@ pub fn describe_hook_files(files: &[HookFile]) -> String {
     format!("{who}: {}", paths.join(", "))
 }
 
+/// Hooks that git runs when the user commits.
+const COMMIT_HOOKS: [&str; 4] = ["pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"];
+
+/// When the user should look at them, in a sentence.
+pub fn advise_on_hook_files(files: &[HookFile]) -> String {
+    let paths: BTreeSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let them = if paths.len() == 1 { "it" } else { "them" };
+    let is_at_commit = |file: &HookFile| COMMIT_HOOKS.contains(&file.hook.as_str());
+    let is_at_push = |file: &HookFile| file.hook == "pre-push";
+    let first = match files {
+        files if files.iter().all(is_at_push) => "before you push",
+        // A commit comes before its push.
+        files if files.iter().all(|file| is_at_commit(file) || is_at_push(file)) => "before you commit",
+        _ => "before you go on",
+    };
+    format!("Look at {them} {first}.")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{HookFile, describe_hook_files};
+    use super::{HookFile, advise_on_hook_files, describe_hook_files};
+
+    #[test]
+    fn files_are_looked_at_before_the_first_hook_runs() {
+        for (files, advice) in [
+            (&[("pre-push", "build.rs")][..], "Look at it before you push."),
+            (&[("pre-commit", "Makefile")], "Look at it before you commit."),
+            (&[("pre-commit", "Makefile"), ("pre-push", "Makefile")], "Look at it before you commit."),
+            (&[("pre-push", "build.rs"), ("pre-push", "Makefile")], "Look at them before you push."),
+            (&[("post-checkout", "Makefile")], "Look at it before you go on."),
+            (&[("pre-push", "Makefile"), ("alias.ci", "package.json")], "Look at them before you go on."),
+        ] {
+            let file = |(hook, path): &(&str, &str)| HookFile { hook: (*hook).into(), path: (*path).into() };
+            let files: Vec<HookFile> = files.iter().map(file).collect();
+            assert_eq!(advise_on_hook_files(&files), advice, "{files:?}");
+        }
+    }
 
     #[test]
     fn hooks_and_files_are_named_once() {

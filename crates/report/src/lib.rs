@@ -22,7 +22,7 @@ pub use checks::{beyond_criteria, check_state, does_not_count, project_checks, s
 pub use content::document;
 pub use document::Document;
 pub use facts::{RunFacts, gather};
-pub use hook_files::describe_hook_files;
+pub use hook_files::{advise_on_hook_files, describe_hook_files};
 pub use html::html;
 pub use markdown::markdown;
 pub use sanitize::{escape_controls, escape_json, one_line};

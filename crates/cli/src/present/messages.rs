@@ -11,7 +11,7 @@ use autonoe_core::gate::ToolCall;
 use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::{StatusChange, Tally};
-use autonoe_report::{cost, describe_hook_files, one_line};
+use autonoe_report::{advise_on_hook_files, cost, describe_hook_files, one_line};
 use autonoe_workspace::{Beginning, CheckedPart};
 use jiff::Timestamp;
 
@@ -104,7 +104,7 @@ pub fn ci_files(files: &[String]) -> String {
 
 /// A warning about files that hooks of the user's run through other programs.
 pub fn hook_files(files: &[HookFile]) -> String {
-    format!("[HOOK] {}. Look at them before you commit.", one_line(&describe_hook_files(files)))
+    format!("[HOOK] {}. {}", one_line(&describe_hook_files(files)), advise_on_hook_files(files))
 }
 
 /// The beginning of a commit's hash.

@@ -443,7 +443,8 @@ fn files_that_a_hook_runs_are_named_when_they_land_and_in_the_report() {
     assert_eq!(landings(&run), [("main", true)]);
     let landing = run.of_type("landing").next().expect("a landing");
     assert_eq!(landing["hook_files"], serde_json::json!([{ "hook": "pre-commit", "path": "Makefile" }]));
-    assert!(run.stderr.contains("[HOOK] Your pre-commit hook runs: Makefile (changed)."), "{}", run.stderr);
+    let warning = "[HOOK] Your pre-commit hook runs: Makefile (changed). Look at it before you commit.";
+    assert!(run.stderr.contains(warning), "{}", run.stderr);
     let (report, _) = command(&project, &["report"]);
     assert!(report.contains("Your pre-commit hook runs: Makefile (changed)."), "{report}");
 }
