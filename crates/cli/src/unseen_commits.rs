@@ -63,6 +63,7 @@ impl UnseenWork {
 /// Commits of the last run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UnseenCommits {
+    /// In the user's repository, or else in the hub.
     pub branch: String,
     /// Further branches with commits that have not landed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -74,6 +75,9 @@ pub struct UnseenCommits {
     /// Whether some had landed, and the user has removed them from the branch since.
     #[serde(skip)]
     had_landed: bool,
+    /// Whether the user's repository has the branch.
+    #[serde(skip)]
+    has_branch: bool,
     /// Whether `autonoe land --checked` has something to land.
     #[serde(skip)]
     is_checked_part_waiting: bool,
@@ -94,6 +98,7 @@ impl UnseenCommits {
         if is_checked && is_landed && !has_branches_of_runs(project.root()) {
             return None;
         }
+        let has_branch = has_branch(project.root(), &branch);
         let found = runtime().and_then(|runtime| {
             runtime.block_on(async {
                 let hub = open_hub(project, environment).await?;
@@ -102,40 +107,54 @@ impl UnseenCommits {
                 }
                 let part =
                     hub.checked_part(&commit, last_commit(project.root()).as_deref(), &verified).await?;
-                Ok((part.unseen > 0).then(|| Self::unseen(branch.clone(), part)))
+                let unseen = || Self { has_branch, ..Self::unseen(branch.clone(), &part) };
+                Ok((part.unseen > 0).then(unseen))
             })
         });
         // Whatever prevents it, the tip is not what was checked.
-        found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, ..Self::default() }))
+        found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, has_branch, ..Self::default() }))
     }
 
-    fn unlanded(Unlanded { branch, others, had_landed, .. }: Unlanded) -> Self {
-        Self { branch, others, commits: Some(0), had_landed, ..Self::default() }
+    fn unlanded(Unlanded { branch, users_branch, mut others, had_landed, .. }: Unlanded) -> Self {
+        let has_branch = users_branch.is_some();
+        let branch = users_branch.unwrap_or(branch);
+        others.retain(|other| *other != branch);
+        Self { branch, others, commits: Some(0), had_landed, has_branch, ..Self::default() }
     }
 
-    fn unseen(branch: String, CheckedPart { commit, unlanded, unseen }: CheckedPart) -> Self {
+    fn unseen(branch: String, part: &CheckedPart) -> Self {
         Self {
             branch,
-            others: Vec::new(),
-            commits: Some(unseen),
-            had_landed: false,
-            is_checked_part_waiting: commit.is_some() && unseen < unlanded,
-            checked: commit,
+            commits: Some(part.unseen),
+            is_checked_part_waiting: part.commit.is_some() && part.unseen < part.unlanded,
+            checked: part.commit.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Such as "Branch autonoe/7 has", or "Run 7 has" if the user's repository has no such branch.
+    fn who_has(&self) -> String {
+        let run = self.branch.trim_start_matches("autonoe/");
+        let others = self.others.join(", ");
+        match (self.has_branch, others.is_empty()) {
+            (true, true) => format!("Branch {} has", self.branch),
+            (true, false) => format!("Branches {}, {others} have", self.branch),
+            (false, true) => format!("Run {run} has"),
+            (false, false) => format!("Run {run} and {others} have"),
         }
     }
 
     fn sentence(&self) -> String {
         if self.commits == Some(0) {
-            let branch = &self.branch;
             let not_there = match self.had_landed {
                 true => "had landed and that your branch no longer has",
                 false => "have not landed",
             };
-            let branches = match self.others.is_empty() {
-                true => format!("Branch {branch} has"),
-                false => format!("Branches {branch}, {} have", self.others.join(", ")),
+            let land = match self.others.is_empty() && !self.had_landed {
+                true => ", `autonoe land` lands them",
+                false => "",
             };
-            return format!("{branches} commits that {not_there}: `autonoe diff` shows them");
+            return format!("{} commits that {not_there}: `autonoe diff` shows them{land}", self.who_has());
         }
         let commits = self.commits.map_or_else(|| "commits".to_owned(), |count| format!("{count} commit(s)"));
         let checked = self.checked.as_ref().map(|commit| format!(" after {}", short(commit)));
@@ -144,7 +163,7 @@ impl UnseenCommits {
             false => "the next `autonoe run` checks them",
         };
         let checked = checked.unwrap_or_default();
-        format!("Branch {} has {commits}{checked} that no check has seen; {advice}", self.branch)
+        format!("{} {commits}{checked} that no check has seen; {advice}", self.who_has())
     }
 }
 
@@ -174,6 +193,15 @@ fn has_branches_of_runs(root: &Path) -> bool {
         fs::read_dir(heads).into_iter().flatten().flatten().any(|entry| is_of_run(&entry.file_name()));
     let packed = read_text(&shared.join("packed-refs"), DOCUMENT_LIMIT).ok().flatten();
     loose || packed.is_some_and(|refs| refs.contains(" refs/heads/autonoe"))
+}
+
+/// Whether a repository has the branch.
+fn has_branch(root: &Path, branch: &str) -> bool {
+    let Some(shared) = Repository::around(root).directories.first().cloned() else { return false };
+    let reference = format!("refs/heads/{branch}");
+    let packed = || read_text(&shared.join("packed-refs"), DOCUMENT_LIMIT).ok().flatten().unwrap_or_default();
+    let is_packed = |line: &str| line.split_once(' ').is_some_and(|(_, name)| name == reference);
+    shared.join(&reference).is_file() || packed().lines().any(is_packed)
 }
 
 /// The last commit on the user's branch, if something is verified, but nothing on that commit. Whoever made it: the user, or an agent.

@@ -34,6 +34,8 @@ git for-each-ref --no-merged=HEAD --format='%(refname:short) %(objectname)' 'ref
 pub struct Unlanded {
     /// The branch in the hub, such as `autonoe/7`, or in the user's repository.
     pub branch: String,
+    /// The branch of the user's repository that has them; `None` if the user has removed it.
+    pub users_branch: Option<String>,
     pub commit: String,
     /// Further branches in the user's repository with commits that have not landed.
     pub others: Vec<String>,
@@ -72,7 +74,14 @@ impl Hub {
         // It may have worked at the same time as another one, which could not land then.
         let mut apart = self.left_apart(&from).await?;
         let mut last = self.layout.runs().next();
+        let mut users_branch = None;
         if let Some(tip) = &last {
+            let has_all =
+                |other: &&RunTip| is_of_run(&other.branch, &tip.branch) && other.commit == tip.commit;
+            // The user may have committed there.
+            let is_moved = |other: &&RunTip| other.branch == tip.branch;
+            let found = apart.iter().find(has_all).or_else(|| apart.iter().find(is_moved));
+            users_branch = found.map(|found| found.branch.clone());
             apart.retain(|other| !is_of_run(&other.branch, &tip.branch) || other.commit != tip.commit);
             let is_landed =
                 self.is_landed(&tip.commit, &from).await? || self.is_rewritten(&tip.commit, &from).await?;
@@ -83,12 +92,14 @@ impl Hub {
                 apart.push(tip);
             }
         }
+        let is_of_last = last.is_some();
         let mut waiting = last.into_iter().chain(apart);
         let Some(RunTip { branch, commit }) = waiting.next() else { return Ok(None) };
+        let users_branch = if is_of_last { users_branch } else { Some(branch.clone()) };
         let others = waiting.map(|tip| tip.branch).collect();
         let had_landed =
             self.landed_on(&commit).is_some() || self.removed(&commit, &from).await? != Removed::Nothing;
-        Ok(Some(Unlanded { branch, commit, others, had_landed, from }))
+        Ok(Some(Unlanded { branch, users_branch, commit, others, had_landed, from }))
     }
 
     pub(crate) async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {

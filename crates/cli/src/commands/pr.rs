@@ -247,7 +247,7 @@ fn usual_branch(project: &Project, environment: &Environment) -> Result<String, 
     let unlanded = runtime()?.block_on(async { open_hub(project, environment).await?.unlanded().await })?;
     let checked_out = || git(project, &["symbolic-ref", "--quiet", "--short", "HEAD"]);
     match unlanded {
-        Some(unlanded) => Ok(unlanded.branch),
+        Some(unlanded) => Ok(unlanded.users_branch.unwrap_or(unlanded.branch)),
         None => checked_out()?.ok_or_else(|| {
             failed("No branch is checked out.".to_owned()).hint("Name the branch with --branch.")
         }),

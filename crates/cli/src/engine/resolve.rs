@@ -440,10 +440,8 @@ async fn refuse_without_waiting_commits(
     let Some(waiting) = open_hub_with(project, environment, no_sandbox).await?.unlanded().await? else {
         return Ok(());
     };
-    let message = format!(
-        "Commits of an earlier run wait on {}, and a run in place would not have them.",
-        waiting.branch
-    );
+    let place = waiting.users_branch.map_or_else(|| "to land".to_owned(), |branch| format!("on {branch}"));
+    let message = format!("Commits of an earlier run wait {place}, and a run in place would not have them.");
     Err(Fault::permanent(FaultLayer::Config, "unlanded", message)
         .hint("`autonoe land` lands them, `autonoe land --discard` gives them up; then run again."))
 }

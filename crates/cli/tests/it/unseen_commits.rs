@@ -83,7 +83,7 @@ fn status_and_report_say_so_after_everything_has_landed() {
     command(&project, &["land"], 0);
     for name in ["status", "report"] {
         let said = command(&project, &[name], 0).replace('\\', "");
-        assert!(said.contains("Branch autonoe/1 has 2 commit(s) after "), "{name}: {said}");
+        assert!(said.contains("Run 1 has 2 commit(s) after "), "{name}: {said}");
         assert!(said.contains("that no check has seen"), "{name}: {said}");
     }
 }
@@ -228,4 +228,30 @@ fn a_killed_landing_is_known_and_not_finished_for_who_discards() {
     command(&project, &["land", "--discard"], 0);
     assert_eq!(project.git(&["rev-parse", "main"]), head);
     assert!(!project.path("a.txt").exists(), "what it had written is taken back");
+}
+
+#[test]
+fn commits_whose_branch_the_user_has_removed_or_moved_are_named_as_what_they_are() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
+    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+
+    project.git(&["checkout", "-q", "autonoe/1"]);
+    project.commit(&[("b.txt", "the user's")]);
+    project.git(&["checkout", "-q", "main"]);
+    let status = command(&project, &["status"], 0);
+    let said = "Branch autonoe/1 has commits that have not landed: `autonoe diff` shows them, `autonoe land` lands them";
+    assert!(status.contains(said), "{status}");
+
+    project.git(&["branch", "-q", "-D", "autonoe/1"]);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Run 1 has commits that have not landed: `autonoe diff` shows them"), "{status}");
+    assert!(!status.contains("ranch autonoe/1"), "{status}");
+    let in_place = project.command(&model, &["run", "--in-place"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&in_place.stderr);
+    assert!(stderr.contains("Commits of an earlier run wait to land, and"), "{stderr}");
+    assert!(command(&project, &["land"], 0).contains("[LANDED]"));
+    assert_eq!(project.read("a.txt"), "a\n");
 }
