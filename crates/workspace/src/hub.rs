@@ -300,8 +300,24 @@ impl Hub {
         let (packed, indexed) = transferred?;
         match indexed.code {
             0 => Ok(quarantine),
-            _ => Err(self.unusable(workspace, &why_refused(&packed, &indexed))),
+            _ => {
+                let why = self.no_room(&indexed).unwrap_or_else(|| why_refused(&packed, &indexed));
+                Err(self.unusable(workspace, &why))
+            }
         }
+    }
+
+    /// That the hub has no room for a pack, if that is why it could not be indexed.
+    fn no_room(&self, indexed: &Finished) -> Option<String> {
+        let is_full = ["No space left on device", "Disk quota exceeded", "Out of diskspace"]
+            .iter()
+            .any(|words| indexed.stderr.contains(words));
+        let directory = self.layout.directory();
+        let failure = match is_full {
+            true => Some(WriteFailure::full(directory)),
+            false => WriteFailure::of_space(directory, 1, 1),
+        };
+        Some(format!("there is no room to fetch it: {}", failure?.why))
     }
 
     /// Moves a checked pack into the hub.
@@ -387,6 +403,8 @@ fn why_refused(packed: &Finished, indexed: &Finished) -> String {
         (0, 12) => format!("a commit has more files than {} of names can list", show_bytes(MAX_NAMES)),
         (0, 11) => format!("an object is missing or not what its hash says ({})", indexed.reason()),
         (0, _) => format!("an object is malformed ({})", indexed.reason()),
+        // What cannot be indexed is not packed to its end, and git is silent about that.
+        _ if packed.stderr.trim().is_empty() => format!("its objects cannot be read ({})", indexed.reason()),
         _ => format!("its objects cannot be read ({})", packed.reason()),
     }
 }

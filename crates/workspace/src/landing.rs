@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::event::HookFile;
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_files::WriteFailure;
 use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
@@ -88,9 +87,6 @@ echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5" || exit
 git update-index -q --refresh > /dev/null
 git diff-files -z --name-only"#;
-
-/// Prints the size of the object `$6`.
-const SIZE: &str = r#"git cat-file -s "$6""#;
 
 /// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
 /// name is tried. A branch of an earlier run that is there already will do. Prints the name. `$8` is for the reflog.
@@ -584,14 +580,7 @@ impl<'a> LandingAttempt<'a> {
             }
         };
         let updated = self.run_in_tree(UPDATE, &[]).await?;
-        let why = match updated.code {
-            0 => match self.unwritten(changed, &updated.stdout) {
-                Some(file) => Some(self.describe_unwritten(file).await?),
-                None => None,
-            },
-            _ => Some(describe(&updated)),
-        };
-        let Some(why) = why else {
+        let Some(why) = self.why_not_updated(changed, &updated).await? else {
             return match lock.commit().await {
                 Ok(()) => Ok(()),
                 Err(fault) => self.recover(record, fault).await,
@@ -622,24 +611,6 @@ impl<'a> LandingAttempt<'a> {
         }
         self.take_back(record, head.as_deref()).await?;
         Err(LandingRefusal::Locked(fault.message.trim_end_matches('.').to_owned()).into())
-    }
-
-    /// The first file that is not as the new commit has it: git succeeds although it could not write a file. `differing` is what git says.
-    fn unwritten<'f>(&self, changed: &'f [ChangedFile], differing: &str) -> Option<&'f ChangedFile> {
-        let differing: HashSet<&str> = differing.split_terminator('\0').collect();
-        let is_unwritten = |file: &&ChangedFile| {
-            let is_missing = self.is_missing(file);
-            differing.contains(file.path.as_str()) || (is_missing != file.is_deletion())
-        };
-        changed.iter().find(is_unwritten)
-    }
-
-    /// Says that a file cannot be written, and whether there is no space for it.
-    async fn describe_unwritten(&self, file: &ChangedFile) -> Result<String, Fault> {
-        let size = self.run_in_tree(SIZE, &[&file.hash]).await?.stdout;
-        let full = WriteFailure::of_space(&self.from.top, size.trim().parse().unwrap_or_default(), 1);
-        let why = full.map(|full| format!(": {}", full.why)).unwrap_or_default();
-        Ok(format!("{} cannot be written{why}", file.path))
     }
 
     /// A directory may have taken the place of a file, and a link that of a directory above it.
@@ -704,7 +675,7 @@ fn staged(changed: &[ChangedFile], not_staged: &str) -> Vec<String> {
 }
 
 /// The files that git names, and why it does not change them.
-fn describe(finished: &Finished) -> String {
+pub(crate) fn describe(finished: &Finished) -> String {
     let plain = |line: &str| {
         line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.').to_owned()
     };

@@ -63,6 +63,7 @@ mod tree_links;
 mod tree_state;
 mod unfinished_landing;
 mod unlanded;
+mod unwritten_file;
 mod user_files;
 mod users_attributes;
 mod worker_site;

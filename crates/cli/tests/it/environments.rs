@@ -329,6 +329,27 @@ fn a_file_that_the_user_cannot_read_is_named() {
     }
 }
 
+#[test]
+fn a_landing_in_a_directory_that_the_user_cannot_write_says_so() {
+    let uid = if is_root() { OTHER_UID } else { rustix::process::geteuid().as_raw() };
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("d/a.txt", "1\n")]);
+    chown_all(project.root().parent().expect("parent"), uid);
+    let server =
+        model(&runs_and_passes("echo 2 > d/a.txt && echo 2 > d/b.txt && git add d && git commit -qm made"));
+    let mut run = project.command(&server, &["run", "--land", "never"]);
+    limited("true", &project.home())(&mut run);
+    RunOutput::from(run.output().expect("started")).assert_ended("all_passed", 0);
+    fs::set_permissions(project.path("d"), fs::Permissions::from_mode(0o555)).expect("closed");
+    let mut land = project.autonoe(None);
+    limited("true", &project.home())(land.arg("land"));
+    let landed = output_text(&land.output().expect("started"));
+    fs::set_permissions(project.path("d"), fs::Permissions::from_mode(0o755)).expect("opened");
+    assert!(landed.contains("d/a.txt cannot be written: permission denied."), "{landed}");
+    assert_eq!(project.read("d/a.txt"), "1\n");
+}
+
 /// The limits of the stack that a shell can set, soft and hard.
 #[test]
 fn a_low_stack_limit_is_raised_or_reported() {

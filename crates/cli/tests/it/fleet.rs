@@ -6,11 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use autonoe_scripted::ScriptedServer;
-use autonoe_test_kit::is_running;
+use autonoe_test_kit::{SmallDisk, is_running};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::full_disk::SmallDisk;
 use super::support::{
     CliTestProject, RunOutput, always, assert_script_followed, builds_with, model, signal, until,
 };

@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::Command;
 
+use autonoe_test_kit::SmallDisk;
+
 use crate::fixture::HubFixture;
 
 #[tokio::test]
@@ -139,4 +141,25 @@ git update-ref HEAD "$(git commit-tree -p HEAD -m bomb "$tree")""#;
         let fault = fixture.hub.fetch(&workspace).await.unwrap_err();
         assert!(fault.message.contains("a commit has more files than"), "{}", fault.message);
     }
+}
+
+#[tokio::test]
+async fn work_for_which_there_is_no_space_is_refused_with_that_reason() {
+    let fixture = HubFixture::new().await;
+    let hub = fixture.home().join("state/hub");
+    fs::create_dir_all(&hub).unwrap();
+    let Some(_disk) = SmallDisk::at(hub.clone(), "16m") else { return };
+    let (workspace, _) = fixture.workspace().await;
+    let shell = |script: &str| {
+        let ended = Command::new("sh").args(["-c", script]).current_dir(&hub).status();
+        assert!(ended.unwrap().success(), "{script}");
+    };
+    shell(&format!("head -c 3000000 /dev/urandom > {}/big", workspace.tree().display()));
+    let commit = fixture.work(&workspace, &[]);
+    shell("cat /dev/zero > fill 2> /dev/null; truncate -s -1500000 fill");
+    let fault = fixture.hub.fetch(&workspace).await.unwrap_err();
+    assert!(fault.message.contains("cannot be used: there is no room to fetch it: "), "{fault:?}");
+    assert!(fault.message.contains(&format!("on the file system at {}", hub.display())), "{fault:?}");
+    shell("rm fill");
+    assert_eq!(fixture.hub.fetch(&workspace).await.unwrap(), commit);
 }
