@@ -17,6 +17,7 @@ use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
+use crate::git_refusal::describe;
 use crate::hub::Hub;
 use crate::landing_error::{LandingError, LandingRefusal, list_files};
 use crate::merged_branches::LEFT_APART;
@@ -672,29 +673,4 @@ fn staged(changed: &[ChangedFile], not_staged: &str) -> Vec<String> {
     let not_staged: HashSet<&str> = not_staged.split_terminator('\0').collect();
     let paths = changed.iter().map(|file| &file.path);
     paths.filter(|path| !not_staged.contains(path.as_str())).cloned().collect()
-}
-
-/// The files that git names, and why it does not change them.
-pub(crate) fn describe(finished: &Finished) -> String {
-    let plain = |line: &str| {
-        line.trim_start_matches("error: ").trim_start_matches("fatal: ").trim_end_matches('.').to_owned()
-    };
-    let lines = || finished.stderr.lines().map(str::trim).filter(|line| !line.is_empty());
-    // Git goes on to guess why.
-    if let Some(lock) = lines().find(|line| line.contains(".lock': File exists")) {
-        return plain(lock);
-    }
-    if let Some((file, _)) = lines().find_map(|line| {
-        line.trim_start_matches("error: ").strip_prefix("Entry '")?.split_once("' not uptodate")
-    }) {
-        return format!("{file} is not as your last commit has it, although git is set to assume so");
-    }
-    if let Some(file) = lines().find_map(|line| line.split_once("Untracked working tree file '")) {
-        let file = file.1.split("' would be").next().unwrap_or_default();
-        return format!("{file} is not committed and would be overwritten");
-    }
-    let is_reason =
-        |line: &&str| !line.starts_with("Please ") && !line.starts_with("hint:") && *line != "Aborting";
-    let lines: Vec<_> = lines().filter(is_reason).take(5).map(plain).collect();
-    if lines.is_empty() { finished.reason() } else { lines.join(" ") }
 }

@@ -19,6 +19,7 @@ mod earlier_work;
 mod excluded_files;
 mod first_commit;
 mod fleet_clone;
+mod git_refusal;
 mod git_settings;
 mod home_links;
 mod hook_text;

@@ -10,7 +10,8 @@ use autonoe_files::WriteFailure;
 use autonoe_git::Finished;
 
 use crate::changed_file::ChangedFile;
-use crate::landing::{LandingAttempt, describe};
+use crate::git_refusal::describe;
+use crate::landing::LandingAttempt;
 
 /// What git says before a path, and whether it gives the system's reason behind it.
 const FAILURES: [(&str, bool); 7] = [

@@ -120,6 +120,46 @@ async fn a_file_with_uncommitted_changes_is_never_overwritten() {
 }
 
 #[tokio::test]
+async fn what_the_user_has_staged_otherwise_is_named_in_our_words() {
+    type Act = fn(&HubFixture);
+    let acts: [(Act, &str); 4] = [
+        (
+            |fixture| {
+                fixture.write("a.txt", "mine\n");
+                fixture.git(&["add", "a.txt"]);
+            },
+            "a.txt has staged changes that are not committed",
+        ),
+        (
+            |fixture| drop(fixture.git(&["rm", "-q", "--cached", "a.txt"])),
+            "a.txt has staged changes that are not committed",
+        ),
+        (
+            |fixture| {
+                fixture.write("new.txt", "mine\n");
+                fixture.git(&["add", "new.txt"]);
+            },
+            "new.txt has staged changes that are not committed",
+        ),
+        (
+            |fixture| fixture.write("dir/mine.txt", "mine\n"),
+            "dir has files that are not committed and would be lost",
+        ),
+    ];
+    for (act, expected) in acts {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        fs::remove_dir_all(workspace.tree().join("dir")).unwrap();
+        fixture.work(&workspace, &[("a.txt", "agent\n"), ("new.txt", "agent\n"), ("dir", "agent\n")]);
+        act(&fixture);
+        let before = fixture.git(&["status", "--porcelain"]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert_eq!(why, LandingRefusal::Files(expected.to_owned()));
+        assert_eq!(fixture.git(&["status", "--porcelain"]), before);
+    }
+}
+
+#[tokio::test]
 async fn a_user_who_commits_switches_or_detaches_keeps_what_is_checked_out() {
     type Act = fn(&HubFixture);
     let acts: [(Act, LandingRefusal); 4] = [
