@@ -300,15 +300,14 @@ impl Hub {
         let (packed, indexed) = transferred?;
         match indexed.code {
             0 => Ok(quarantine),
-            _ => {
-                let why = self.no_room(&indexed).unwrap_or_else(|| why_refused(&packed, &indexed));
-                Err(self.unusable(workspace, &why))
-            }
+            _ => Err(self
+                .no_room(workspace, &indexed)
+                .unwrap_or_else(|| self.unusable(workspace, &why_refused(&packed, &indexed)))),
         }
     }
 
-    /// That the hub has no room for a pack, if that is why it could not be indexed.
-    fn no_room(&self, indexed: &Finished) -> Option<String> {
+    /// That the hub has no room for a pack, if that is why it could not be indexed. The work itself is as good as before, and stays.
+    fn no_room(&self, workspace: &Workspace, indexed: &Finished) -> Option<Fault> {
         let is_full = ["No space left on device", "Disk quota exceeded", "Out of diskspace"]
             .iter()
             .any(|words| indexed.stderr.contains(words));
@@ -317,7 +316,11 @@ impl Hub {
             true => Some(WriteFailure::full(directory)),
             false => WriteFailure::of_space(directory, 1, 1),
         };
-        Some(format!("there is no room to fetch it: {}", failure?.why))
+        let (WriteFailure { why, advice }, tree) = (failure?, workspace.tree());
+        let message =
+            format!("There is no room to fetch the work of the agent in {}: {why}.", tree.display());
+        let hint = format!("{advice} The work stays there, and the next run takes it up.");
+        Some(Fault::permanent(FaultLayer::System, "workspace", message).hint(hint))
     }
 
     /// Moves a checked pack into the hub.

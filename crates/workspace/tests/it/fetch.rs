@@ -158,7 +158,9 @@ async fn work_for_which_there_is_no_space_is_refused_with_that_reason() {
     let commit = fixture.work(&workspace, &[]);
     shell("cat /dev/zero > fill 2> /dev/null; truncate -s -1500000 fill");
     let fault = fixture.hub.fetch(&workspace).await.unwrap_err();
-    assert!(fault.message.contains("cannot be used: there is no room to fetch it: "), "{fault:?}");
+    assert!(fault.message.starts_with("There is no room to fetch the work of the agent in "), "{fault:?}");
+    // Otherwise the workspace would be made anew, without it.
+    assert_ne!(fault.code, "workspace_unusable");
     assert!(fault.message.contains(&format!("on the file system at {}", hub.display())), "{fault:?}");
     shell("rm fill");
     assert_eq!(fixture.hub.fetch(&workspace).await.unwrap(), commit);
