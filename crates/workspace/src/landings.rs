@@ -114,6 +114,11 @@ impl Hub {
         landings.find(|landing| landing.commit == commit)?.branch
     }
 
+    /// The branch on which something landed last, if the user had named one.
+    pub fn last_named_branch(&self) -> Option<String> {
+        self.all_landings().pop()?.branch
+    }
+
     /// Whether a commit has landed, on any branch.
     pub(crate) fn has_landed(&self, commit: &str) -> bool {
         self.all_landings().iter().any(|landing| !landing.is_users && landing.commit == commit)

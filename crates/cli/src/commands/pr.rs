@@ -95,6 +95,12 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
         Some(branch) => branch.clone(),
         None => usual_branch(&project, environment)?,
     };
+    // A request to merge what is merged already is none.
+    let is_named = args.branch.is_some();
+    let head = match !is_named && is_default(&project, &branch, args)? {
+        true => last_run(&project).unwrap_or_else(|| "autonoe/work".to_owned()),
+        false => branch.clone(),
+    };
     let reference = format!("refs/heads/{branch}");
     if git(&project, &["rev-parse", "--verify", "--quiet", &reference])?.is_none() {
         return Err(failed(format!("There is no branch '{branch}' in {}.", project.root().display())).hint(
@@ -106,8 +112,10 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
             .hint("Add one with `git remote add`, or name another with --remote."));
     }
     if Command::new("gh").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        return Err(failed("The program gh was not found on the PATH.".to_owned())
-            .hint(format!("Install the GitHub CLI, or push yourself: git push {} {branch}", args.remote)));
+        return Err(failed("The program gh was not found on the PATH.".to_owned()).hint(format!(
+            "Install the GitHub CLI, or push yourself: git push {} {branch}:{head}",
+            args.remote
+        )));
     }
     let ci_files = ci_files(&project, &reference, &args.remote)?;
     if args.yes && !args.accept_ci && !ci_files.is_empty() {
@@ -131,11 +139,12 @@ pub fn cmd_pr(args: &PrArgs, environment: &Environment) -> Result<u8, Fault> {
     }
     let body = last_report(&project, environment)?;
     let title = args.title.clone().unwrap_or_else(|| title(&project));
-    let refspec = format!("{reference}:{reference}");
+    let refspec = format!("{reference}:refs/heads/{head}");
     // Nothing but this branch, whatever the user's settings say.
-    let push =
-        ["push", "--no-follow-tags", "--recurse-submodules=no", "--set-upstream", &args.remote, &refspec];
-    let mut create = vec!["pr", "create", "--head", &branch, "--title", &title, "--body-file", "-"];
+    let mut push = vec!["push", "--no-follow-tags", "--recurse-submodules=no"];
+    push.extend((head == branch).then_some("--set-upstream"));
+    push.extend([args.remote.as_str(), &refspec]);
+    let mut create = vec!["pr", "create", "--head", &head, "--title", &title, "--body-file", "-"];
     create.extend(args.base.iter().flat_map(|base| ["--base", base]));
     create.extend(args.draft.then_some("--draft"));
     if !args.yes {
@@ -242,16 +251,44 @@ fn judging_files(project: &Project, reference: &str, remote: &str) -> Result<Opt
     Ok(is_any.then(|| format!("they change how the work is judged: {}", names.join(", "))))
 }
 
-/// The branch with commits that have not landed, or else the one that is checked out.
+/// The branch with commits that have not landed, or else the one on which they landed: one that the user has named, or the one that is
+/// checked out.
 fn usual_branch(project: &Project, environment: &Environment) -> Result<String, Fault> {
-    let unlanded = runtime()?.block_on(async { open_hub(project, environment).await?.unlanded().await })?;
+    let (unlanded, named) = runtime()?.block_on(async {
+        let hub = open_hub(project, environment).await?;
+        Ok::<_, Fault>((hub.unlanded().await?, hub.last_named_branch()))
+    })?;
+    let exists = |branch: &String| {
+        git(project, &["rev-parse", "--verify", "--quiet", &format!("refs/heads/{branch}")])
+            .is_ok_and(|found| found.is_some())
+    };
     let checked_out = || git(project, &["symbolic-ref", "--quiet", "--short", "HEAD"]);
-    match unlanded {
-        Some(unlanded) => Ok(unlanded.users_branch.unwrap_or(unlanded.branch)),
-        None => checked_out()?.ok_or_else(|| {
+    match (unlanded, named.filter(exists)) {
+        (Some(unlanded), _) => Ok(unlanded.users_branch.unwrap_or(unlanded.branch)),
+        (None, Some(named)) => Ok(named),
+        (None, None) => checked_out()?.ok_or_else(|| {
             failed("No branch is checked out.".to_owned()).hint("Name the branch with --branch.")
         }),
     }
+}
+
+/// The branch of the last run, whose name is free at the remote once its commits have landed.
+fn last_run(project: &Project) -> Option<String> {
+    HubLayout::in_state(project.state_dir()).runs().next().map(|tip| tip.branch)
+}
+
+/// Whether a branch is the one into which the pull request would be merged.
+fn is_default(project: &Project, branch: &str, args: &PrArgs) -> Result<bool, Fault> {
+    if let Some(base) = &args.base {
+        return Ok(branch == base);
+    }
+    let head = format!("refs/remotes/{}/HEAD", args.remote);
+    let known = git(project, &["symbolic-ref", "--quiet", "--short", &head])?;
+    let known = known.and_then(|name| Some(name.split_once('/')?.1.to_owned()));
+    Ok(match known {
+        Some(default) => branch == default,
+        None => ["main", "master", "trunk", "develop"].contains(&branch),
+    })
 }
 
 /// The title of SPEC.md, as far as it is one.

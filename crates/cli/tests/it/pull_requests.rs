@@ -71,6 +71,24 @@ fn a_pull_request_needs_the_users_word_and_says_what_is_missing() {
     assert!(project.git(&["ls-remote", "origin"]).contains("refs/heads/topic"));
 }
 
+/// What has landed is pushed under the name of its run, not onto the branch that the pull request is for; or the branch that was named.
+#[test]
+fn what_has_landed_is_not_pushed_to_the_branch_that_it_is_for() {
+    for (options, branch) in [(&["run"][..], "autonoe/1"), (&["run", "--branch", "topic"], "topic")] {
+        let project = project();
+        let path = with_remote(&project);
+        project.git(&["push", "-q", "origin", "main"]);
+        let before = project.git(&["ls-remote", "origin", "refs/heads/main"]);
+        project.run(&model(&always(BUILDS)), options).assert_ended("all_passed", 0);
+        let pr = project.autonoe(None).args(["pr", "--yes"]).env("PATH", &path).output().expect("started");
+        assert_eq!(pr.status.code(), Some(0), "{pr:?}");
+        assert_eq!(project.git(&["ls-remote", "origin", "refs/heads/main"]), before);
+        assert!(project.git(&["ls-remote", "origin"]).contains(&format!("refs/heads/{branch}")));
+        let asked = fs::read_to_string(project.home().join("asked")).expect("asked");
+        assert!(asked.contains(&format!("<--head>\n<{branch}>")), "{asked}");
+    }
+}
+
 #[test]
 fn changes_of_what_ci_runs_are_pushed_only_with_the_users_word() {
     let project = project();
