@@ -14,6 +14,7 @@ use ignore::WalkBuilder;
 use serde_json::Value;
 
 use crate::committed_dependencies::{committed_dependencies, dependency_of};
+use crate::harmless_settings::{has_harmless_forms, is_harmless};
 use crate::runner_files::is_runner_file;
 use crate::test_files::is_test_file;
 use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool_file};
@@ -26,6 +27,9 @@ const MAX_LINKED: usize = 1_000;
 
 /// What a package says about its tests and other commands. Its dependencies change with any work.
 const PACKAGE_KEYS: [&str; 6] = ["ava", "c8", "jest", "mocha", "nyc", "scripts"];
+
+/// What stands for a package without these keys.
+const NO_SETTINGS: &str = "[null,null,null,null,null,null]";
 
 /// The tools in a `pyproject.toml` that run tests.
 const PYTHON_TOOLS: [&str; 4] = ["coverage", "nox", "pytest", "tox"];
@@ -158,12 +162,15 @@ fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKi
     let name = name_of(path);
     let is_settings =
         is_read(path) || (is_of_java_lang(name) && is_in_default_package(tree, &entry.from_top));
+    let read = || read_bytes_beneath(tree, Path::new(&entry.from_top), SETTINGS_LIMIT).unwrap_or_default();
     Some(match name {
+        _ if has_harmless_forms(path) && is_harmless(path, &String::from_utf8_lossy(&read())) => return None,
         _ if is_settings => DecidingKind::Settings,
         _ if is_common_command(name) && (entry.is_executable || entry.is_link) => DecidingKind::Command,
         _ if is_compiled(name) || (entry.is_executable && is_binary(tree, &entry.from_top)) => {
             DecidingKind::Compiled
         }
+        "package.json" if package_settings(&read()).as_deref() == Some(NO_SETTINGS) => return None,
         "package.json" => DecidingKind::Package,
         "tsconfig.json" => DecidingKind::TypeScript,
         _ if is_make_file(name) => DecidingKind::MakeRules,

@@ -39,6 +39,12 @@ pub(crate) struct JudgeLanguages {
     python: bool,
     javascript: bool,
     environments: bool,
+    /// Whether some program may run others.
+    pub(crate) are_unknown: bool,
+    /// Whether Python may look for modules in the directory in which a check begins.
+    pub(crate) search_the_top: bool,
+    /// Whether something says where Python looks for modules.
+    pub(crate) set_paths: bool,
 }
 
 impl JudgeLanguages {
@@ -53,7 +59,12 @@ impl JudgeLanguages {
                 .iter()
                 .any(|path| path.rsplit_once('.').is_some_and(|(_, ending)| endings.contains(&ending)))
         };
+        let set_paths =
+            indirect || texts.iter().any(|text| text.contains("PYTHONPATH") || text.contains("sys.path"));
         Self {
+            are_unknown: indirect,
+            search_the_top: set_paths || texts.iter().any(|text| text.lines().any(searches_the_top)),
+            set_paths,
             python: indirect || any(&PYTHON) || begins("python") || begins("pypy") || written(&["py"]),
             javascript: indirect || any(&JAVASCRIPT) || written(&SCRIPTS),
             environments: indirect
@@ -75,6 +86,17 @@ impl JudgeLanguages {
             _ => true,
         }
     }
+}
+
+/// Whether a line runs Python so that it looks for modules where it is: as a module, with code, or with a program that is there.
+fn searches_the_top(line: &str) -> bool {
+    let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || ";&|()\"'".contains(c)).collect();
+    words.iter().any(|word| {
+        let is_here = word.ends_with(".py") && !word.trim_start_matches("./").contains('/');
+        is_here
+            || ["-", "-c", "-m"].contains(word)
+            || PYTHON.contains(&word.rsplit('/').next().unwrap_or_default())
+    })
 }
 
 fn is_part(c: char) -> bool {

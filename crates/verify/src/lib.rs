@@ -21,6 +21,7 @@ mod deciding_files;
 mod evidence;
 mod examiner;
 mod flaky;
+mod harmless_settings;
 mod head;
 mod history;
 mod judge_languages;

@@ -8,10 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
+use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
 use crate::oracles::is_protected_by;
-use crate::runner_files::{has_customary_name, package_of_shadow};
-use crate::test_files::TestPatterns;
+use crate::runner_files::{has_customary_name, module_directory, package_of_shadow};
+use crate::test_files::{TestPatterns, TestPlaces};
 use crate::user_scripts::scripts_of_user;
 
 /// The most files of a kind that are named; the rest is counted.
@@ -64,6 +65,15 @@ impl NotedFiles {
         let paths: Vec<String> = scripts.iter().map(|(path, _)| path.clone()).collect();
         let texts: Vec<String> = commands.cloned().chain(scripts.into_iter().map(|(_, text)| text)).collect();
         let judges = JudgeLanguages::of(&texts, &paths);
+        let places = TestPlaces::of(&texts, &judges, |path| checkout.has_entry(path));
+        let reaches = |file: &str, is_test: bool| {
+            let is_searched = |directory: &str| match directory {
+                "" => judges.search_the_top,
+                _ => judges.set_paths || is_searched(directory, registry, &texts),
+            };
+            let is_found = if is_test { places.contain(file) } else { true };
+            is_found && judges.may_read(file) && module_directory(file).is_none_or(is_searched)
+        };
         let is_read = |file: &str| {
             let package = package_of_shadow(file, |path| checkout.has_entry(path));
             package.is_none_or(|package| is_searched(package, registry, &texts))
@@ -77,7 +87,7 @@ impl NotedFiles {
             runner_files.into_iter().partition(|file| manifest_of(file).is_some());
         let mut noted = Self { runner_files, changed_settings, in_place_of_built, ..Self::default() };
         // Nothing is known about a project whose checks were new before this was looked at.
-        let Some(known) = &registry.deciding_files else { return noted.read_by(&judges) };
+        let Some(known) = &registry.deciding_files else { return noted.read_by(reaches) };
         for (path, file) in checkout.deciding_files() {
             let before = known.get(&path);
             let is_same = before.is_some_and(|before| file.is(before));
@@ -105,12 +115,14 @@ impl NotedFiles {
         noted.tests.extend(matched.filter(|path| is_new(path) && !is_named_in(&texts, path)));
         // Only the first of many are named.
         noted.runner_files.sort_by_cached_key(|file| (has_customary_name(file), file.clone()));
-        noted.read_by(&judges)
+        noted.read_by(reaches)
     }
 
-    fn read_by(mut self, judges: &JudgeLanguages) -> Self {
-        let read = self.runner_files.iter().chain(&self.tests).filter(|file| judges.may_read(file));
-        self.read_by_judges = read.cloned().collect();
+    /// `reaches` is asked about each file, and whether it is a test.
+    fn read_by(mut self, reaches: impl Fn(&str, bool) -> bool) -> Self {
+        let settings = self.runner_files.iter().filter(|file| reaches(file, false));
+        let tests = self.tests.iter().filter(|file| reaches(file, true));
+        self.read_by_judges = settings.chain(tests).cloned().collect();
         self
     }
 
@@ -166,6 +178,8 @@ fn new_runner_files(
     let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
     // Those behind a link of the commit are not made by a command.
     let committed = checkout.deciding_files();
+    // What is harmless by its content is not among them.
+    let is_deciding = |file: &String| !has_harmless_forms(file) || committed.contains_key(file);
     let found = checkout.found_by_checks().into_iter().filter(|file| !committed.contains_key(file));
     let found = found.filter(|file| is_new(file) && !is_manifest(file));
     let found =
@@ -173,7 +187,8 @@ fn new_runner_files(
             true => file,
             false => format!("{file} (made by a check's command)"),
         });
-    checkout.runner_files().into_iter().filter(|file| is_new(file) && is_read(file)).chain(found).collect()
+    let own = checkout.runner_files().into_iter();
+    own.filter(|file| is_new(file) && is_read(file) && is_deciding(file)).chain(found).collect()
 }
 
 /// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.
@@ -187,12 +202,21 @@ fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -
             let is_module = is_import || before == "-m";
             is_import |= ["from", "import"].contains(&word);
             before = word;
-            let path = word.trim_start_matches("./").trim_end_matches('/');
+            let path = below_a_variable(word).trim_end_matches('/');
             is_in(path) || (path == directory && !is_module)
         })
     };
     registry.files.keys().any(|file| is_in(&file.to_string()))
         || commands.iter().flat_map(|command| command.split(['\n', ';', '&', '|'])).any(names)
+}
+
+/// A path without what it begins with, if that is computed: `src` of `./src`, `$PWD/src`, and of the rest of `$(pwd)/src`.
+fn below_a_variable(word: &str) -> &str {
+    let word = match word.split_once('/') {
+        Some((first, rest)) if first.starts_with('$') => rest,
+        _ => word,
+    };
+    word.trim_start_matches("./").trim_start_matches('/')
 }
 
 /// Whether a word of the commands is the path of a file.

@@ -10,6 +10,7 @@ use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
 use crate::cargo_targets::{decisive_settings, is_manifest};
+use crate::committed_dependencies::dependency_of;
 use crate::make_rules::{built_by_make, in_the_way_of_make};
 use crate::test_files::{TestPatterns, is_test_file};
 
@@ -130,7 +131,8 @@ const HEADERS: &[&str] = &[
 const INNER_HEADERS: &str = "/bits/";
 
 /// Tools that only style or build what is there.
-const HARMLESS: &[&str] = &["markdownlint", "nvm", "postcss", "prettier", "stylelint", "tailwind"];
+const HARMLESS: &[&str] =
+    &["markdownlint", "nvm", "perltidy", "postcss", "prettier", "shellcheck", "stylelint", "tailwind"];
 
 /// Endings of JavaScript and TypeScript.
 const SCRIPTS: &[&str] = &["cjs", "cts", "js", "mjs", "mts", "ts"];
@@ -166,16 +168,17 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || HEADERS.iter().any(is_named)
         || (format!("/{path}").contains(INNER_HEADERS) && [".h", ".tcc"].iter().any(|end| name.ends_with(end)))
         || format!("/{path}").contains("/.mvn/")
-        // Java's compiler runs the annotation processors that are named there.
-        || (format!("/{path}").ends_with(&format!("/META-INF/services/{name}")) && !is_document(name))
+        // Java and its test runners load what is named there.
+        || (format!("/{path}").ends_with(&format!("/META-INF/services/{name}")) && is_service_of_runners(name))
         || (name == "entry_points.txt" && (path.contains(".dist-info/") || path.contains(".egg-info/")))
         || shadows_python(path)
         || shadows_a_program(path)
 }
 
-/// `app.env`, `.env.test`
+/// `app.env`, `.env.test`, but not `.env.example`.
 pub(crate) fn is_environment(name: &str) -> bool {
-    name.ends_with(".env") || name.starts_with(".env.")
+    let is_example = ["dist", "example", "sample", "template"].iter().any(|end| name.ends_with(end));
+    (name.ends_with(".env") || name.starts_with(".env.")) && !is_example
 }
 
 /// Whether a command that gets it from a wildcard takes it for an option.
@@ -183,10 +186,11 @@ fn is_option(name: &str) -> bool {
     name.starts_with('-')
 }
 
-/// Whether it has the name of a text for people, beside files that are named after classes.
-fn is_document(name: &str) -> bool {
-    let is_shouted = |c: char| c.is_ascii_uppercase() || c == '_' || c == '-';
-    name.chars().all(is_shouted) || [".md", ".txt", ".MF"].iter().any(|ending| name.ends_with(ending))
+/// Services of the language, of its compiler and of test runners, not those of the program.
+fn is_service_of_runners(name: &str) -> bool {
+    ["com.sun.", "java.", "javax.", "jdk.", "org.junit.", "org.testng."]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 /// Whether it shadows a module of Python only where the directory that it is in is searched for modules, and that directory, which is
@@ -312,8 +316,9 @@ pub(crate) fn runner_files_of(paths: &BTreeSet<String>, links: &BTreeSet<String>
             has_directory(paths, module) && !paths.contains(&format!("{module}/__init__.py"))
         })
     };
+    let is_own = |path: &str| dependency_of(path).is_none();
     let is_decisive = |path: &&String| {
-        is_runner_file(path)
+        (is_runner_file(path) && is_own(path))
             || shadows_a_directory(path)
             || path.contains("node_modules/.bin/")
             || (links.contains(*path) && is_linked_package(path))
@@ -331,6 +336,13 @@ fn shadows_python(path: &str) -> bool {
     let module = if module.is_some_and(stands_for_package) { parts.next() } else { module };
     let is_known = |module: &str| is_python_module(module) || RUNNER_MODULES.contains(&module);
     is_module && module.is_some_and(is_known)
+}
+
+/// The directory that Python must search in order to load it in place of a module of its own; `None` if it is no such module, or pytest
+/// loads it wherever it is.
+pub(crate) fn module_directory(path: &str) -> Option<&str> {
+    let is_module = shadows_python(path) && !ALWAYS_LOADED.contains(&path.rsplit('/').next().unwrap_or(path));
+    is_module.then(|| whole_package(path).rsplit_once('/').map_or("", |(directory, _)| directory))
 }
 
 fn stands_for_package(module: &str) -> bool {
@@ -439,7 +451,7 @@ mod tests {
             "org/__init__.py",
             "a/org/python/core.py",
             "META-INF/services/javax.annotation.processing.Processor",
-            "src/META-INF/services/x",
+            "src/META-INF/services/org.junit.platform.launcher.TestExecutionListener",
             "assert.h",
             "include/stdio.h",
             "a/cassert",
@@ -482,6 +494,9 @@ mod tests {
             "META-INF/LICENSE",
             "src/META-INF/services/README.md",
             "META-INF/services/LICENSE",
+            "META-INF/services/app.Plug",
+            ".env.example",
+            ".shellcheckrc",
             "myassert.h",
             "sys/calc.h",
             "rabbits/a.h",

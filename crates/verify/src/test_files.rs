@@ -3,6 +3,8 @@
 use autonoe_core::check::Check;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
+use crate::judge_languages::JudgeLanguages;
+
 /// Endings of programs whose tests have names such as `a.test.js` and `a.spec.ts`.
 pub(crate) const SCRIPTS: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
 
@@ -38,9 +40,9 @@ fn is_java_test(class: &str) -> bool {
 }
 
 /// Words of commands that load all files of a pattern as tests.
-const RUNNERS: [&str; 15] = [
-    "--test", "ava", "bats", "busted", "jasmine", "jest", "mocha", "nose2", "phpunit", "prove", "pytest",
-    "rspec", "tap", "unittest", "vitest",
+const RUNNERS: [&str; 16] = [
+    "--test", "ava", "bats", "busted", "go", "jasmine", "jest", "mocha", "nose2", "phpunit", "prove",
+    "pytest", "rspec", "tap", "unittest", "vitest",
 ];
 
 /// Patterns by which the commands of checks have runners look for tests, such as those of `unittest discover -p 'check_*.py'`.
@@ -72,11 +74,78 @@ impl TestPatterns {
     }
 }
 
+/// Where the test runners of a check look for tests.
+pub(crate) enum TestPlaces {
+    Everywhere,
+    /// In these files and directories only.
+    In(Vec<String>),
+}
+
+impl TestPlaces {
+    /// `texts` are the commands and scripts, `exists` says whether the project has a file or directory.
+    pub(crate) fn of(texts: &[String], judges: &JudgeLanguages, exists: impl Fn(&str) -> bool) -> Self {
+        if judges.are_unknown {
+            return Self::Everywhere;
+        }
+        let mut places = Vec::new();
+        for statement in texts.iter().flat_map(|text| text.split(['\n', ';', '&', '|'])) {
+            let words = || statement.split(|c: char| c.is_whitespace() || "\"'=".contains(c));
+            if !words().any(|word| RUNNERS.contains(&word.rsplit('/').next().unwrap_or_default())) {
+                continue;
+            }
+            let named = words().map(|word| word.trim_start_matches("./").trim_end_matches('/'));
+            // Of a pattern, the directories before it.
+            let named = named.map(|word| match word.find(['*', '?', '[']) {
+                Some(at) => word[..at].rsplit_once('/').map_or("", |(directory, _)| directory),
+                None => word,
+            });
+            let found: Vec<String> =
+                named.filter(|word| !word.is_empty() && exists(word)).map(str::to_owned).collect();
+            if found.is_empty() {
+                return Self::Everywhere;
+            }
+            places.extend(found);
+        }
+        Self::In(places)
+    }
+
+    pub(crate) fn contain(&self, path: &str) -> bool {
+        let is_below = |place: &String| {
+            path.strip_prefix(place.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        match self {
+            Self::Everywhere => true,
+            Self::In(places) => places.iter().any(is_below),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use autonoe_core::check::{Check, CheckOrigin};
 
-    use super::{TestPatterns, is_test_file};
+    use super::{TestPatterns, TestPlaces, is_test_file};
+    use crate::judge_languages::JudgeLanguages;
+
+    #[test]
+    fn runners_look_where_they_are_told_to() {
+        for (text, path, is_found) in [
+            ("node --test test/", "src/quiz.test.js", false),
+            ("node --test test/", "test/more.test.js", true),
+            ("node --test", "src/quiz.test.js", true),
+            ("node spec/a.js", "src/quiz.test.js", false),
+            ("sh test/run.sh", "app/test_math.py", false),
+            ("python3 -m unittest discover -s test -t .", "test/test_more.py", true),
+            ("python3 -m unittest discover -s test -t .", "app/test_math.py", false),
+            ("import unittest\nunittest.main()", "app/test_math.py", true),
+            ("make test", "app/test_math.py", true),
+        ] {
+            let texts = [text.to_owned()];
+            let judges = JudgeLanguages::of(&texts, &[]);
+            let places = TestPlaces::of(&texts, &judges, |path| path == "test");
+            assert_eq!(places.contain(path), is_found, "{text}: {path}");
+        }
+    }
 
     #[test]
     fn patterns_of_commands_are_those_of_test_runners() {

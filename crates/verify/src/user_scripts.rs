@@ -17,5 +17,6 @@ pub(crate) fn scripts_of_user(registry: &CheckRegistry, project: &Project) -> Ve
 /// Whether a protected file is a program, or says what programs do.
 fn is_script(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    is_code(path) || name.to_ascii_lowercase().ends_with("makefile") || !name.contains('.')
+    let is_rules = name.to_ascii_lowercase().ends_with("makefile") || name.ends_with(".mk");
+    is_code(path) || is_rules || name == "package.json" || !name.contains('.')
 }

@@ -10,7 +10,7 @@ use super::{
 #[test]
 fn each_file_has_a_kind() {
     let directory = tempfile::tempdir().unwrap();
-    let files: [(&str, bool, &[u8], Option<DecidingKind>); 20] = [
+    let files: [(&str, bool, &[u8], Option<DecidingKind>); 23] = [
         (".npmrc", false, b"", Some(DecidingKind::Settings)),
         (".gitattributes", false, b"", Some(DecidingKind::Settings)),
         ("String.java", false, b"class String {}", Some(DecidingKind::Settings)),
@@ -23,7 +23,10 @@ fn each_file_has_a_kind() {
         ("calc.h.gch", false, b"", Some(DecidingKind::Compiled)),
         ("lib/libcalc.so.1.2", false, b"", Some(DecidingKind::Compiled)),
         ("Calc.class", false, b"", Some(DecidingKind::Compiled)),
-        ("a/package.json", false, b"{}", Some(DecidingKind::Package)),
+        ("a/package.json", false, b"{\"scripts\": {}}", Some(DecidingKind::Package)),
+        ("package.json", false, b"{\"name\": \"a\"}", None),
+        (".env", false, b"PORT=1\n", None),
+        ("test.env", false, b"NODE_OPTIONS=-r ./x\n", Some(DecidingKind::Settings)),
         ("Makefile", false, b"", Some(DecidingKind::MakeRules)),
         ("rules/test.mk", false, b"", Some(DecidingKind::MakeRules)),
         ("tsconfig.json", false, b"{}", Some(DecidingKind::TypeScript)),

@@ -181,7 +181,7 @@ async fn new_files_above_the_project_are_named() {
     let examiner = fixture.prepared().await;
     for name in ["node_modules/.bin/sh", ".cargo/config.toml", "unittest.py"] {
         fs::create_dir_all(top.join(name).parent().unwrap()).unwrap();
-        fs::write(top.join(name), "").unwrap();
+        fs::write(top.join(name), "[build]\n").unwrap();
         fixture.git_in(&top, &["add", name]);
     }
     fixture.commit(&[("calc.sh", ADDS)]);

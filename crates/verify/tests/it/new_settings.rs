@@ -65,7 +65,8 @@ async fn a_strict_run_takes_away_new_tests_that_the_pattern_of_a_check_finds() {
 /// What is left of a package is found too where Python has no other one.
 #[tokio::test]
 async fn a_strict_run_takes_away_a_package_in_the_place_of_a_runner_as_a_whole() {
-    let judge = "[ ! -f pytest/__main__.py ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+    let judge =
+        "# python3 -m pytest\n[ ! -f pytest/__main__.py ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
     let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", judge)]);
     fixture.prepared().await;
     let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
@@ -85,6 +86,35 @@ async fn a_strict_run_counts_a_program_whose_files_have_names_like_tests() {
     let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
     fixture.commit(&[("calc.sh", ". ./app/test_math.py"), ("app/test_math.py", ADDS)]);
     strict.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+/// What judges is a program in another directory, and tests are where its command says.
+#[tokio::test]
+async fn a_strict_run_counts_files_that_its_judges_do_not_reach() {
+    let judge = "# python3 tests/t.py\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+    let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", judge), ("tests/t.py", "")]);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[("calc.sh", ". ./calendar.py; . ./.env"), ("calendar.py", ADDS), (".env", "PORT=1\n")]);
+    strict.assert_claim("A", Assurance::Verified, &[]).await;
+}
+
+/// A variable before its name does not hide a directory in which modules are looked for.
+#[tokio::test]
+async fn a_strict_run_does_not_count_a_module_in_a_directory_that_a_variable_leads_to() {
+    for path in ["$PWD/svc", "$(pwd)/svc", "${D}/svc"] {
+        let judge = format!(
+            "PYTHONPATH={path}; : python3 -m unittest\n[ ! -f svc/difflib.py ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n"
+        );
+        let fixture = VerifyFixture::with_files(
+            JUDGED,
+            &[("tests/run.sh", &judge.replace("svc/difflib.py", "svc/[d]ifflib.py"))],
+        );
+        fixture.prepared().await;
+        let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+        fixture.commit(&[("calc.sh", "echo 4\n"), ("svc/__init__.py", ""), ("svc/difflib.py", "")]);
+        strict.assert_claim("A", Assurance::Claimed, &["(svc/difflib.py)"]).await;
+    }
 }
 
 #[tokio::test]

@@ -94,8 +94,12 @@ async fn a_link_to_what_the_output_is_compared_with_does_not_count() {
     symlink("tests", fixture.path("out")).unwrap();
     fixture.commit(&[("calc.sh", ADDS)]);
     examiner.assert_claim("A", Assurance::Claimed, &["`out` is a link to `tests` now"]).await;
-    // Another link is the work itself.
     fs::remove_file(fixture.path("out")).unwrap();
+    symlink("/proc/self/cwd/tests/expected.txt", fixture.path("out.txt")).unwrap();
+    fixture.commit(&[]);
+    examiner.assert_claim("A", Assurance::Claimed, &["`out.txt` is a link to `/proc/self/cwd"]).await;
+    // Another link is the work itself.
+    fs::remove_file(fixture.path("out.txt")).unwrap();
     symlink("add.sh", fixture.path("calc.sh.link")).unwrap();
     fs::rename(fixture.path("calc.sh.link"), fixture.path("calc.sh")).unwrap();
     fixture.commit(&[("add.sh", ADDS)]);
