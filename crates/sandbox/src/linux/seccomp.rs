@@ -68,6 +68,10 @@ const KEXEC_FILE_LOAD: c_long = 294;
 #[allow(clippy::unnecessary_cast)]
 const INJECT_TERMINAL_INPUT: [u64; 2] = [libc::TIOCSTI as u64, libc::TIOCLINUX as u64];
 
+/// Requests of `fcntl` for which a file that can be read is enough: a lease stops everybody else who opens the file, and a notification
+/// tells what others do in a directory.
+const OF_OTHER_OPENERS: [u64; 2] = [libc::F_SETLEASE as u64, libc::F_NOTIFY as u64];
+
 /// Refused unless programs may create sandboxes of their own.
 const REFUSED_UNLESS_NESTED: &[c_long] = &[
     libc::SYS_chroot,
@@ -255,6 +259,8 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
         rules.insert(libc::SYS_clone, new_namespace.clone());
         rules.insert(libc::SYS_unshare, new_namespace);
     }
+    let requests_about_others = OF_OTHER_OPENERS.map(|request| rule(vec![is(1, request)?]));
+    rules.insert(libc::SYS_fcntl, requests_about_others.into_iter().collect::<Result<_, _>>()?);
     // New limits for another process: with a size of 0, a judge could not write down what it has found.
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![is_not(0, 0)?, is_not(2, 0)?])?]);
     // Not with a process namespace: threads that choose their processor name themselves, which no filter can tell apart.

@@ -320,3 +320,13 @@ async fn files_are_not_created_with_set_id_bits() {
             .await;
     }
 }
+
+/// A lease on a file that a room can only read would stop the user's own programs that open it.
+#[tokio::test]
+async fn leases_on_files_are_refused() {
+    for layer in BOTH {
+        let Some(test_room) = test_room(layer, with_program).await else { continue };
+        test_room.succeeds("echo x > file").await;
+        assert_eq!(attack(&test_room, "leases $PWD/file").await, "", "{layer:?}");
+    }
+}
