@@ -225,12 +225,12 @@ mod tests {
         let tree = Tree::new();
         let churn = || {
             // As fast as a program that does something with them, also if the machine has other work.
-            for _ in 0..40 {
-                for _ in 0..500 {
+            for _ in 0..80 {
+                for _ in 0..250 {
                     fs::write(tree.at("one"), "").unwrap();
                     fs::rename(tree.at("one"), tree.at("two")).unwrap();
                 }
-                std::thread::sleep(std::time::Duration::from_millis(2));
+                std::thread::sleep(std::time::Duration::from_millis(5));
             }
         };
         assert_eq!(tree.noticed(churn), <[&str; 0]>::default());
