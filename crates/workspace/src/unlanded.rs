@@ -125,9 +125,8 @@ impl Hub {
         let room = self.room(readable.chain(self.repository().directories), [])?;
         let listed = room.run(UNMERGED, [&from.top, &self.layout.base_objects()]).await;
         room.close().await;
-        let discarded = self.discarded();
-        let is_wanted = |tip: &RunTip| !discarded.contains(&tip.commit);
-        let apart: Vec<RunTip> = listed?.stdout.lines().filter_map(RunTip::parse).filter(is_wanted).collect();
+        let mut apart: Vec<RunTip> = listed?.stdout.lines().filter_map(RunTip::parse).collect();
+        self.retain_wanted(&mut apart, from).await?;
         let of_run = |run: RunTip| {
             let is_of = |tip: &&RunTip| is_of_run(&tip.branch, &run.branch);
             apart.iter().filter(is_of).cloned().collect::<Vec<_>>()

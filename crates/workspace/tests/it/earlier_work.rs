@@ -432,3 +432,49 @@ async fn branches_of_discarded_commits_go_with_them_unless_the_user_has_them() {
         assert_eq!(fixture.hub_git(&["rev-parse", &discarded.kept]), unlanded.commit);
     }
 }
+
+/// The user has gone on from what is discarded, or has taken some of it back.
+#[tokio::test]
+async fn what_is_discarded_stays_so_where_the_user_has_moved_its_branch() {
+    for is_ahead in [true, false] {
+        let fixture = HubFixture::new().await;
+        let mut site = run(&fixture, 1).await;
+        fixture.work(&site.workspace, &[("one.txt", "agent\n")]);
+        fixture.work(&site.workspace, &[("two.txt", "agent\n")]);
+        site.run_ended(&Settled::default()).await.unwrap();
+        if is_ahead {
+            fixture.git(&["checkout", "-q", "autonoe/1"]);
+            fixture.commit(&[("mine.txt", "the user's\n")]);
+            fixture.git(&["checkout", "-q", "main"]);
+        } else {
+            fixture.git(&["branch", "-f", "autonoe/1", "autonoe/1~1"]);
+        }
+        let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+        let discarded = fixture.hub.discard(&unlanded).await.unwrap();
+        assert_eq!(discarded.left, ["autonoe/1"], "it is the user's");
+        assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+        let site = run(&fixture, 2).await;
+        assert_eq!((site.warning.as_deref(), ahead(&fixture, &site)), (None, String::new()));
+    }
+}
+
+#[tokio::test]
+async fn all_that_is_discarded_of_a_run_is_remembered() {
+    let fixture = HubFixture::new().await;
+    left_by_a_run(&fixture, "new.txt").await;
+    let first = fixture.hub.unlanded().await.unwrap().unwrap();
+    let first_kept = fixture.hub.discard(&first).await.unwrap().kept;
+    // The user has made a branch of the same name.
+    fixture.git(&["checkout", "-q", "-b", "autonoe/1"]);
+    fixture.commit(&[("mine.txt", "the user's\n")]);
+    fixture.git(&["checkout", "-q", "main"]);
+    let second = fixture.hub.unlanded().await.unwrap().unwrap();
+    for _ in 0..2 {
+        let kept = fixture.hub.discard(&second).await.unwrap().kept;
+        assert_eq!(fixture.hub_git(&["rev-parse", &kept]), second.commit);
+    }
+    assert_eq!(fixture.hub_git(&["rev-parse", &first_kept]), first.commit);
+    assert_eq!(fixture.hub_git(&["for-each-ref", "refs/discarded"]).lines().count(), 2);
+    assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+    assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "");
+}
