@@ -1,6 +1,7 @@
 //! What must not land without the user's word, although git could apply it: files that programs on the user's machine act on by themselves,
 //! because of their names, or because a link or the user's own settings lead to them; and repositories within the repository.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -28,9 +29,17 @@ const TOUCHED: &str = r#"export GIT_DIR="$2"
 range=$5; [ -z "$4" ] || range=$4..$5
 git log -c --format= --name-only -z --no-renames "$range""#;
 
-/// Lists the links of the new commit, and the files named HEAD, which make a directory a repository; with their modes.
+/// Lists the links of the new commit, and the files named HEAD, which may make a directory a repository; with their modes.
 const LINKS_AND_HEADS: &str =
     r#"git --git-dir="$2" ls-tree -r -z "$5" | grep -zi -e '^120000' -e '[/	]HEAD$' || true"#;
+
+/// Lists those of the objects `$6` and so on that git accepts as the HEAD of a repository: they name a ref or a commit.
+const VALID_HEADS: &str = r#"git=$2; shift 5; export LC_ALL=C
+for object; do
+    git --git-dir="$git" cat-file blob "$object" | head -c 256 | tr '\0\t\n\r' '    ' |
+        grep -qE '^(ref: *refs/|[0-9a-fA-F]{40})' && echo "$object"
+done
+true"#;
 
 /// Prints the objects `$6` and so on, each after a line with its size.
 const OBJECTS: &str =
@@ -58,6 +67,9 @@ const GITLINK: &str = "160000";
 
 /// The most links that are looked at.
 const MAX_LINKS: usize = 4000;
+
+/// The most files named HEAD that are read. All others count as those of repositories.
+const MAX_HEADS: usize = 200;
 
 impl LandingAttempt<'_> {
     /// Refuses to land in the middle of what the user does.
@@ -210,12 +222,7 @@ impl LandingAttempt<'_> {
         let named = NamedPaths::of(&repository, &self.from.top, &self.hub.users);
         let listed = self.succeed(LINKS_AND_HEADS, &[]).await?;
         let listed: Vec<_> = listed.split_terminator('\0').filter_map(|line| line.split_once('\t')).collect();
-        // The top has a .git, which comes first.
-        let repositories = listed.iter().filter_map(|(_, path)| {
-            let (directory, name) = path.rsplit_once('/')?;
-            name.eq_ignore_ascii_case("HEAD").then(|| directory.to_owned())
-        });
-        let mut places = ActingPlaces { named, others: repositories.collect() };
+        let mut places = ActingPlaces { named, others: self.committed_repositories(&listed).await? };
         let links: Vec<_> =
             listed.iter().filter(|(entry, _)| entry.starts_with(LINK)).take(MAX_LINKS).collect();
         if !links.is_empty() {
@@ -227,6 +234,31 @@ impl LandingAttempt<'_> {
             places.follow(&links);
         }
         Ok(places)
+    }
+
+    /// The directories of the new commit that git takes for repositories. `listed` has what [`LINKS_AND_HEADS`] lists.
+    async fn committed_repositories(&self, listed: &[(&str, &str)]) -> Result<Vec<String>, Fault> {
+        // The top has a .git, which comes first.
+        let heads = listed.iter().filter_map(|(entry, path)| {
+            let (directory, name) = path.rsplit_once('/')?;
+            name.eq_ignore_ascii_case("HEAD").then_some((*entry, directory))
+        });
+        let (links, files): (Vec<_>, Vec<_>) = heads.partition(|(entry, _)| entry.starts_with(LINK));
+        let object = |entry: &'_ str| entry.split_whitespace().nth(2).unwrap_or_default().to_owned();
+        let read: BTreeSet<String> = files.iter().map(|(entry, _)| object(entry)).take(MAX_HEADS).collect();
+        let valid = match read.is_empty() {
+            true => String::new(),
+            false => {
+                let objects: Vec<&str> = read.iter().map(String::as_str).collect();
+                self.succeed(VALID_HEADS, &objects).await?
+            }
+        };
+        let is_valid = |entry: &str| {
+            let object = object(entry);
+            !read.contains(&object) || valid.lines().any(|line| line == object)
+        };
+        let files = files.into_iter().filter(|(entry, _)| is_valid(entry));
+        Ok(links.into_iter().chain(files).map(|(_, directory)| directory.to_owned()).collect())
     }
 }
 

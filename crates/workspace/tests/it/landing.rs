@@ -485,7 +485,7 @@ async fn what_the_users_git_runs_does_not_land_under_any_name() {
 async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
     let fixture = HubFixture::new().await;
     symlink("cfg", fixture.path(".vscode")).unwrap();
-    fixture.commit(&[("cfg/tasks.json", "{}"), ("docs/HEAD", "not a repository")]);
+    fixture.commit(&[("cfg/tasks.json", "{}"), ("docs/HEAD", "ref: refs/heads/main\n")]);
     let (workspace, revision) = fixture.workspace().await;
     let files = [("cfg/tasks.json", "evil"), ("docs/config", "[core]\n\tfsmonitor = evil\n"), ("docs2", "")];
     fixture.work(&workspace, &files);
@@ -498,6 +498,33 @@ async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
     fixture.work(&workspace, &[("b.txt", "b\n")]);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(vec!["tools".into()]));
+}
+
+#[tokio::test]
+async fn only_a_head_that_git_accepts_makes_a_repository() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("docs/HEAD", "not a repository"), ("api/HEAD", "HEAD /users\n")]);
+    let (workspace, revision) = fixture.workspace().await;
+    let files = [("docs/a.md", "a\n"), ("api/x.py", "x\n"), ("new/HEAD", "\0\u{ff}"), ("new/b", "b\n")];
+    let commit = fixture.work(&workspace, &files);
+    fixture.land(&workspace, &revision).await;
+    assert_eq!(fixture.git(&["rev-parse", "HEAD"]), commit);
+
+    let hash = "0123456789abcdefabcd".repeat(2);
+    for head in ["ref: refs/heads/x\n", "ref:\n\trefs/x", hash.as_str()] {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[("a/HEAD", "none"), ("a/b", ""), ("api/head", head), ("api/x.py", "")]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert_eq!(why, LandingRefusal::SelfActing(vec!["api/head".into(), "api/x.py".into()]), "{head}");
+    }
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fs::create_dir(workspace.tree().join("link")).unwrap();
+    symlink("../a.txt", workspace.tree().join("link/HEAD")).unwrap();
+    fixture.work(&workspace, &[("link/a", "a\n")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["link/HEAD".into(), "link/a".into()]));
 }
 
 #[tokio::test]
