@@ -8,6 +8,7 @@ use autonoe_sandbox::Repository;
 
 use crate::hook_text::words;
 use crate::hub::UsersMachine;
+use crate::repository_places::linked_directories;
 use crate::settings_text::{Setting, parse};
 
 /// The most files of settings that are read.
@@ -57,7 +58,7 @@ impl SettingsFile {
     }
 }
 
-/// The settings of git, and the files that they include, in turn.
+/// The settings of git, also those of the repository's other working trees, and the files that they include, in turn.
 pub(crate) fn settings_files(
     repository: &Repository,
     home: Option<&Path>,
@@ -67,7 +68,10 @@ pub(crate) fn settings_files(
     let own = own.flat_map(|directory| ["config", "config.worktree"].map(|name| directory.join(name)));
     let of_user =
         home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
-    let mut queue: VecDeque<PathBuf> = own.chain(of_user).chain(more.iter().cloned()).collect();
+    let of_trees =
+        linked_directories(repository).into_iter().map(|directory| directory.join("config.worktree"));
+    let mut queue: VecDeque<PathBuf> =
+        own.chain(of_user).chain(more.iter().cloned()).chain(of_trees).collect();
     let mut seen = HashSet::new();
     let mut found = Vec::new();
     while let Some(path) = queue.pop_front() {

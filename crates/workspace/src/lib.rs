@@ -50,6 +50,7 @@ mod place_variables;
 mod project_files;
 mod project_revision;
 mod relative_places;
+mod repository_places;
 mod saved_index;
 mod script_comments;
 mod search_path;

@@ -18,6 +18,7 @@ use crate::hub::UsersMachine;
 use crate::imported_modules::imported_files;
 use crate::place_variables::is_file_that_runs;
 use crate::relative_places::{Place, RelativePlaces};
+use crate::repository_places::{other_trees, places_elsewhere};
 use crate::script_comments::{is_shell, without_comments};
 use crate::settings_text::Setting;
 use crate::shell_expansion::{HERE, expansions};
@@ -68,6 +69,10 @@ const GIT_HOOKS: [&str; 23] = [
     "sendemail-validate",
     "update",
 ];
+
+/// What git reads or runs in directories of its own, beside hooks.
+const GIT_FILES: [&str; 8] =
+    ["alternates", "attributes", "config", "config.worktree", "exclude", "grafts", "heads", "pack"];
 
 /// Files of the working tree that programs act on by themselves, and that name the scripts to run.
 const ACTING_SETTINGS: [&str; 19] = [
@@ -193,6 +198,14 @@ impl NamedPaths {
         // It may be a link to a directory of the project.
         let real = repository.hooks().filter_map(|directory| directory.canonicalize().ok());
         found.named.extend(real.flat_map(|directory| tree.inside(&directory)));
+        for place in places_elsewhere(repository) {
+            let paths = tree.within(&place);
+            if paths.iter().any(String::is_empty) {
+                found.named.extend(GIT_HOOKS.iter().chain(&GIT_FILES).map(|name| (*name).to_owned()));
+            }
+            found.named.extend(paths.into_iter().filter(|path| !path.is_empty()));
+        }
+        let others = other_trees(repository);
         // They may be links into the project themselves, or the project may be the home directory.
         let of_user = home.into_iter().flat_map(|home| USERS_OWN.map(|name| home.join(name)));
         let of_user = of_user.chain(users.git_settings.iter().cloned());
@@ -210,7 +223,7 @@ impl NamedPaths {
         }
         texts.extend(found.add_variables(users, tree));
         for file in settings_files(repository, home, &users.git_settings) {
-            found.add_settings(&file.settings, tree);
+            found.add_settings(&file.settings, tree, &others);
             texts.extend(found.add_text(
                 GIT_SETTINGS,
                 &file.values(),
@@ -228,7 +241,9 @@ impl NamedPaths {
                 ));
             }
             found.named.extend(file.included(home).iter().flat_map(|path| tree.inside(path)));
-            for directory in file.hook_directories(top, home) {
+            let of_others = others.iter().flat_map(|other| file.hook_directories(other, home));
+            let of_others = of_others.filter(|directory| is_of_top(directory, top, &others));
+            for directory in file.hook_directories(top, home).into_iter().chain(of_others) {
                 // The other files there are the project's.
                 texts.extend(hooks_in(&directory, |name| GIT_HOOKS.contains(&name)));
                 let of_top = GIT_HOOKS.iter().filter(|_| directory == top);
@@ -339,11 +354,15 @@ impl NamedPaths {
         texts
     }
 
-    fn add_settings(&mut self, settings: &[Setting], tree: WorkTree) {
+    /// Adds what settings name, also as seen from other working trees of the repository.
+    fn add_settings(&mut self, settings: &[Setting], tree: WorkTree, others: &[PathBuf]) {
         for setting in settings {
             let names_a_path = ["hookspath", "path"].contains(&setting.key.as_str());
             let words = tree.words(&setting.value).filter(|word| names_a_path || word.contains(['/', '.']));
-            self.named.extend(words.flat_map(|word| tree.relative(word)));
+            for word in words {
+                self.named.extend(others.iter().flat_map(|other| tree.inside(&other.join(&word))));
+                self.named.extend(tree.relative(word));
+            }
         }
     }
 
@@ -566,6 +585,12 @@ impl WorkTree<'_> {
         let ways = ways_of(&path).into_iter().filter(|_| path.is_absolute());
         ways.filter_map(|way| Some(way.strip_prefix(self.top).ok()?.to_str()?.to_owned())).collect()
     }
+}
+
+/// Whether a directory belongs to the working tree `top`, and not to another one within it.
+fn is_of_top(directory: &Path, top: &Path, others: &[PathBuf]) -> bool {
+    let mut within = others.iter().filter(|other| *other != top && other.starts_with(top));
+    directory.starts_with(top) && !within.any(|other| directory.starts_with(other))
 }
 
 /// Files of a name in directories of the project, not too deep.

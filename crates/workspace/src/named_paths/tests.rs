@@ -630,3 +630,52 @@ fn a_directory_on_the_search_path_holds_no_file_back_by_itself() {
         assert!(!named.contains(path, "100755"), "{path}: {named:?}");
     }
 }
+
+#[test]
+fn parts_of_the_repository_that_are_in_the_checkout_are_known() {
+    let files = [("own/x", ""), (".git/info/x", ""), (".git/objects/info/alternates", "# x\n../../store\n")];
+    let (_directory, top) = repository("", &files);
+    let outside = tempfile::tempdir().expect("made");
+    for (link, target) in [
+        (".git/packed-refs", "../own/packed"),
+        (".git/refs", "../own/refs"),
+        (".git/info/attributes", "../../own/attributes"),
+        (".git/logs", outside.path().to_str().expect("text")),
+    ] {
+        std::os::unix::fs::symlink(target, top.join(link)).expect("linked");
+    }
+    std::os::unix::fs::symlink(top.join("own/heads"), outside.path().join("refs")).expect("linked");
+    let named = named_in(&top);
+    for path in ["own/packed", "own/refs/heads/x", "own/attributes", "own/heads/x", "store/pack/x.pack"] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["own/x", "attributes", "heads/x", "refs/x", "storeroom/x"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
+    }
+    std::os::unix::fs::symlink("../..", top.join(".git/info/top")).expect("linked");
+    assert!(named_in(&top).contains("attributes", FILE));
+}
+
+#[test]
+fn settings_of_other_working_trees_name_paths() {
+    let outside = tempfile::tempdir().expect("made");
+    let tree = outside.path().canonicalize().expect("there").join("tree");
+    fs::create_dir(&tree).expect("made");
+    let (_directory, top) = repository("", &[]);
+    let to_top = format!("../../{}", top.file_name().expect("a name").to_str().expect("text"));
+    let settings =
+        format!("[core]\n\thooksPath = {to_top}/their-hooks\n\tfsmonitor = {}/fsm\n", top.display());
+    for (name, content) in [("gitdir", format!("{}/.git\n", tree.display())), ("config.worktree", settings)] {
+        let path = top.join(".git/worktrees/tree").join(name);
+        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
+        fs::write(path, content).expect("written");
+    }
+    let hook = top.join("their-hooks/pre-commit");
+    fs::create_dir(hook.parent().expect("a directory")).expect("made");
+    fs::write(hook, "sh tools/check.sh\n").expect("written");
+    let named = named_in(&top);
+    for path in ["their-hooks/pre-commit", "fsm", "tools/check.sh"] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    assert!(!named.contains("hooks/pre-commit", FILE), "{named:?}");
+}

@@ -734,6 +734,27 @@ async fn what_git_or_a_tool_would_run_by_a_detour_is_held_back() {
             &[("meta/config.worktree", "[core]\n\tfsmonitor = evil\n")],
             "meta/config.worktree",
         ),
+        // Parts of this one that are in the checkout.
+        (
+            "mkdir conf; cp .git/config conf/g; git add conf; ln -sf ../conf/g .git/config",
+            &[("conf/g", "[core]\n\tfsmonitor = evil\n")],
+            "conf/g",
+        ),
+        (
+            "mkdir -p .git/info; touch attrs; git add attrs; ln -s ../../attrs .git/info/attributes",
+            &[("attrs", "* filter=x\n")],
+            "attrs",
+        ),
+        (
+            "mv .git/objects store; ln -s ../store .git/objects",
+            &[("store/info/commit-graph", "evil\n")],
+            "store/info/commit-graph",
+        ),
+        (
+            "git config extensions.worktreeConfig true; git worktree add -q ../wt -b other; git -C ../wt config --worktree core.hooksPath ../${PWD##*/}/tools",
+            &[("tools/pre-commit", "evil\n")],
+            "tools/pre-commit",
+        ),
     ] {
         let fixture = HubFixture::new().await;
         let script =
