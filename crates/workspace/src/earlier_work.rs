@@ -135,9 +135,12 @@ impl Hub {
         }))
     }
 
-    /// Whether a commit had landed on a branch that the user has named, and the user has removed it from there.
+    /// Whether a commit had landed on a branch that the user has named, and the user has removed it from there, and does not have it in other
+    /// commits either, as after a squash.
     async fn is_rejected(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
-        Ok(self.landed_on(commit).is_some() && !self.is_landed(commit, from).await?)
+        Ok(self.landed_on(commit).is_some()
+            && !self.is_landed(commit, from).await?
+            && !self.is_rewritten(commit, from).await?)
     }
 
     /// Puts a commit on the branch of its run, in the hub and in the user's repository. Returns a sentence for the user.

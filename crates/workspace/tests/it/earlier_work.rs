@@ -401,6 +401,28 @@ async fn what_the_user_has_removed_from_a_named_branch_does_not_come_back() {
 }
 
 #[tokio::test]
+async fn what_the_user_has_from_a_named_branch_in_other_commits_is_not_lost() {
+    let squash = ["merge -q --squash feat", "commit -q -m squashed"];
+    let rebase = ["checkout -q feat", "rebase -q main", "checkout -q main", "merge -q feat"];
+    for (is_ahead, commands) in [(false, &squash[..]), (true, &squash), (true, &rebase)] {
+        let fixture = HubFixture::new().await;
+        landed_on_feat(&fixture).await;
+        if is_ahead {
+            fixture.commit(&[("mine.txt", "the user's\n")]);
+        }
+        for command in commands.iter().chain(&["branch -q -D feat"]) {
+            fixture.git(&command.split(' ').collect::<Vec<_>>());
+        }
+        assert_eq!(fixture.hub.unlanded().await.unwrap(), None, "{commands:?}");
+        let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        let site = WorkspaceSite::prepare(hub, 2, Start::New, options, &passed).await.unwrap();
+        assert_eq!((ahead(&fixture, &site), &site.warning), (String::new(), &None), "{commands:?}");
+        assert!(site.lost.is_empty(), "{commands:?}: {:?}", site.lost);
+    }
+}
+
+#[tokio::test]
 async fn branches_of_runs_are_found_after_the_project_was_moved() {
     let fixture = HubFixture::new().await;
     left_by_a_run(&fixture, "new.txt").await;
