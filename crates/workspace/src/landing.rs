@@ -250,7 +250,7 @@ impl Hub {
             let changed = attempt.changed_files().await?;
             let same = attempt.try_update(&changed).await?;
             attempt.fast_forward(&record.branch, &changed, same).await?;
-            self.note_landing(&record.commit, settled)?;
+            self.note_landing(Some(&record.branch), &record.commit, settled)?;
             let landing = attempt.landed(record.branch.clone(), &changed);
             Ok(Some((record.commit.clone(), landing)))
         };

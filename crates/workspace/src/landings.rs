@@ -56,11 +56,20 @@ struct LandingNote {
     /// The branch on which it landed, if that was not the one that is checked out.
     #[serde(default)]
     branch: Option<String>,
+    /// The branch that was checked out, if it landed there; earlier versions have not noted it.
+    #[serde(default)]
+    checked_out: Option<String>,
 }
 
 impl LandingNote {
     fn new(commit: &str, settled: &Settled) -> Self {
-        Self { commit: commit.to_owned(), settled: settled.clone(), is_users: false, branch: None }
+        Self {
+            commit: commit.to_owned(),
+            settled: settled.clone(),
+            is_users: false,
+            branch: None,
+            checked_out: None,
+        }
     }
 }
 
@@ -91,9 +100,16 @@ impl Hub {
         self.landings().pop().map(|landing| landing.settled)
     }
 
-    /// Notes that the user's branch has a commit, and with it all that is settled.
-    pub(crate) fn note_landing(&self, commit: &str, settled: &Settled) -> Result<(), Fault> {
-        self.append_landing(&LandingNote::new(commit, settled)).map_err(|error| self.unwritable(&error))
+    /// Notes that the user's branch, which is checked out, has a commit, and with it all that is settled.
+    pub(crate) fn note_landing(
+        &self,
+        branch: Option<&str>,
+        commit: &str,
+        settled: &Settled,
+    ) -> Result<(), Fault> {
+        let note =
+            LandingNote { checked_out: branch.map(str::to_owned), ..LandingNote::new(commit, settled) };
+        self.append_landing(&note).map_err(|error| self.unwritable(&error))
     }
 
     /// Notes what the user had before the first run.
@@ -119,9 +135,12 @@ impl Hub {
         self.all_landings().pop()?.branch
     }
 
-    /// Whether a commit has landed, on any branch.
-    pub(crate) fn has_landed(&self, commit: &str) -> bool {
-        self.all_landings().iter().any(|landing| !landing.is_users && landing.commit == commit)
+    /// The branches on which a commit has landed, empty if they were not noted; `None` if it has not landed.
+    pub(crate) fn landed_branches(&self, commit: &str) -> Option<Vec<String>> {
+        let landings = self.all_landings().into_iter();
+        let own = landings.filter(|landing| !landing.is_users && landing.commit == commit);
+        let branches: Vec<_> = own.map(|landing| landing.branch.or(landing.checked_out)).collect();
+        (!branches.is_empty()).then(|| branches.into_iter().collect::<Option<_>>().unwrap_or_default())
     }
 
     fn append_landing(&self, note: &LandingNote) -> io::Result<()> {

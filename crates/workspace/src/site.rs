@@ -595,7 +595,7 @@ impl WorkspaceSite {
             None => self.landed.clone(),
             Some(_) => self.hub.settled_at_landing().unwrap_or_default(),
         };
-        self.hub.note_landing(commit, &landed)
+        self.hub.note_landing(self.from.branch.as_deref(), commit, &landed)
     }
 
     /// The file that only the user and the run edit, and what commits that have not landed change in it.

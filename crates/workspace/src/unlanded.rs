@@ -19,10 +19,12 @@ git log --no-color --no-decorate --format='%h %s' "$2..$3" 2> /dev/null
 echo
 git diff --no-color --no-ext-diff --no-textconv --no-renames --stat --patch "$base" "$3""#;
 
-/// Prints a branch of the user's in the working tree `$1` that contains the commit `$3`. `$2` has all of its objects.
+/// Prints one of the branches `$4` and so on of the working tree `$1` that contains the commit `$3`. If none of them exists, as after a rename,
+/// any branch of the user's counts. `$2` has all of its objects.
 const CONTAINING: &str = r#"cd "$1" || exit 3
-export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-git for-each-ref --contains="$3" --format='%(refname)' refs/heads 2> /dev/null | grep -v '^refs/heads/autonoe[/-]' | head -n 1"#;
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"; commit=$3; shift 3
+[ $# -gt 0 ] && [ "$(git for-each-ref --count=1 "$@")" ] || set -- refs/heads
+git for-each-ref --contains="$commit" --format='%(refname)' "$@" 2> /dev/null | grep -v '^refs/heads/autonoe[/-]' | head -n 1"#;
 
 /// Lists the branches of runs in the working tree `$1` that are not merged, and their commits. `$2` has all of its objects.
 const UNMERGED: &str = r#"cd "$1" || exit 3
@@ -107,11 +109,17 @@ impl Hub {
         let users = [from.top.clone()].into_iter().chain(self.repository().directories);
         let room = self.room(self.layout.readable().into_iter().chain(users), [])?;
         let is_landed = async {
-            let base = self.layout.base_objects();
-            let args = [from.top.as_os_str(), base.as_os_str(), commit.as_ref()];
-            // It may have landed on another branch. A branch that the user has made from a run's shows no landing.
-            let is_elsewhere =
-                self.has_landed(commit) && !room.run(CONTAINING, args).await?.stdout.trim().is_empty();
+            // It may have landed on another branch. A branch that the user has made from a run's, or as a copy, shows no landing.
+            let is_elsewhere = match self.landed_branches(commit) {
+                Some(branches) => {
+                    let base = self.layout.base_objects().display().to_string();
+                    let top = from.top.display().to_string();
+                    let names = branches.iter().map(|branch| format!("refs/heads/{branch}"));
+                    let args = [top, base, commit.to_owned()].into_iter().chain(names);
+                    !room.run(CONTAINING, args).await?.stdout.trim().is_empty()
+                }
+                None => false,
+            };
             Ok(is_elsewhere || self.is_ancestor(&room, commit, head).await?)
         };
         let is_landed = is_landed.await;
@@ -158,8 +166,8 @@ impl Hub {
         let Unlanded { branch, commit, from, .. } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
         let landing = self.land(&workspace, commit, from, &LandingTarget::CheckedOut, consent).await?;
-        if let Landing::Landed { .. } = landing {
-            self.note_landing(commit, settled)?;
+        if let Landing::Landed { branch, .. } = &landing {
+            self.note_landing(Some(branch), commit, settled)?;
         }
         Ok(landing)
     }

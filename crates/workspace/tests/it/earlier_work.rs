@@ -400,6 +400,37 @@ async fn what_the_user_has_removed_from_a_named_branch_does_not_come_back() {
     assert_eq!(site.lost, ["A".to_owned()].into(), "what passed with it is pending again");
 }
 
+/// What counts is the branch on which it landed, if that is known and there.
+#[tokio::test]
+async fn a_copy_of_the_branch_does_not_hide_that_landed_commits_were_removed() {
+    for (commands, is_known) in [
+        (&["branch saved", "reset -q --hard HEAD~1"][..], true),
+        (&["checkout -q -b other HEAD~1"], false),
+        (&["checkout -q -b other HEAD~1", "branch -m main trunk"], false),
+    ] {
+        let fixture = HubFixture::new().await;
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+        let mut site =
+            WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+        fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+        site.session_ended(1, &passed).await.unwrap();
+        site.run_ended(&passed).await.unwrap();
+        for command in commands {
+            fixture.git(&command.split(' ').collect::<Vec<_>>());
+        }
+        let had_landed = fixture.hub.unlanded().await.unwrap().map(|unlanded| unlanded.had_landed);
+        assert_eq!(had_landed, is_known.then_some(true), "{commands:?}");
+        // An earlier version has not noted the branch.
+        let notes = fixture.home().join("state/hub/landings.jsonl");
+        let text = std::fs::read_to_string(&notes).unwrap();
+        let old = text.replace(r#","checked_out":"main""#, "").replace(r#","checked_out":null"#, "");
+        assert!(text.contains(r#""checked_out":"main""#) && !old.contains("checked_out"), "{text}");
+        std::fs::write(&notes, old).unwrap();
+        assert_eq!(fixture.hub.unlanded().await.unwrap(), None, "{commands:?}");
+    }
+}
+
 #[tokio::test]
 async fn what_the_user_has_from_a_named_branch_in_other_commits_is_not_lost() {
     let squash = ["merge -q --squash feat", "commit -q -m squashed"];
