@@ -14,7 +14,7 @@ use crate::hub_layout::{HubLayout, RunTip};
 use crate::landing::LandingAttempt;
 use crate::merged_branches::LEFT_APART;
 use crate::project_revision::ProjectRevision;
-use crate::unlanded::Unlanded;
+use crate::unlanded::{Unlanded, is_of_run};
 
 const REFS: &str = "refs/discarded";
 
@@ -23,12 +23,17 @@ const LIST: &str = r#"export GIT_DIR="$1"; base=$3
 git cat-file -e "$base^{commit}" 2> /dev/null || base=refs/autonoe/base
 git rev-list "$2" "^$base""#;
 
-/// Lists those of the commits behind `$3` that are built on some of what `$3` lists, or on what that is built on, as far as `$2` does not have it;
-/// in the repository `$1`.
-const WITH_DISCARDED: &str = r#"export GIT_DIR="$1"; head=$2 discarded=$3; shift 3
+/// The other arguments are pairs of a commit and the discarded commits of its run. Lists those commits that are built on one of the discarded
+/// commits `$3`, or on something that those of its run are built on, as far as `$2` does not have it; in the repository `$1`.
+const WITH_DISCARDED: &str = r#"export GIT_DIR="$1"; head=$2 all=$3; shift 3
 count() { git rev-list --count --ignore-missing "$@" "^$head"; }
-for commit; do
-    [ "$(count "$commit")" = "$(count "$commit" --not $discarded --not)" ] || echo "$commit"
+is_in() { git merge-base --is-ancestor "$1" "$2" 2> /dev/null; }
+while [ $# -gt 0 ]; do
+    [ "$(count "$1")" = "$(count "$1" --not $2 --not)" ] || echo "$1"
+    for other in $all; do
+        is_in "$other" "$head" || ! is_in "$other" "$1" || echo "$1"
+    done
+    shift 2
 done"#;
 
 /// Removes the branches of runs whose last commit the file `$7` lists, unless they are checked out, or `$6` is not the last thing that happened
@@ -87,10 +92,9 @@ impl Hub {
         let own = RunTip { branch: unlanded.branch.clone(), commit: unlanded.commit.clone() };
         let runs: Vec<RunTip> = self.layout.runs().filter(|run| commits.contains(&*run.commit)).collect();
         for run in &runs {
-            self.set_discarded(run).map_err(|error| self.unwritable(&error))?;
+            self.set_discarded(room, run).await?;
         }
-        let kept = self.set_discarded(&own).map_err(|error| self.unwritable(&error))?;
-        Ok((kept, listed.stdout))
+        Ok((self.set_discarded(room, &own).await?, listed.stdout))
     }
 
     /// Whether a worker's branch, such as `autonoe/7-2`, or its run was discarded.
@@ -100,19 +104,33 @@ impl Hub {
     }
 
     /// Returns the ref that keeps the commits.
-    fn set_discarded(&self, run: &RunTip) -> io::Result<String> {
-        let git = self.layout.git_dir();
-        // Other commits of the run may have been discarded before, and stay so. No branch of a worker has a name with a dot.
+    async fn set_discarded(&self, room: &GitRoom, run: &RunTip) -> Result<String, Fault> {
         let first = format!("{REFS}/{}", run.branch);
-        let mut names = [first.clone()].into_iter().chain((2..).map(|number| format!("{first}.{number}")));
-        let is_usable =
-            |name: &String| !git.join(name).exists() || self.commit_of(name).as_ref() == Some(&run.commit);
-        let kept = names.find(is_usable).unwrap_or(first);
-        write_ref(&git, &kept, &run.commit)?;
-        match fs::remove_file(git.join("refs/heads").join(&run.branch)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(kept),
-        }
+        let earlier = self.commit_of(&first).filter(|earlier| *earlier != run.commit);
+        let written = match earlier {
+            // What was discarded of the run before stays so. Its ref leads to all that is built on it.
+            Some(earlier) if self.is_ancestor(room, &earlier, &run.commit).await? => self
+                .write_beside(&first, &earlier)
+                .and_then(|_| write_ref(&self.layout.git_dir(), &first, &run.commit))
+                .map(|()| first),
+            Some(_) => self.write_beside(&first, &run.commit),
+            None => write_ref(&self.layout.git_dir(), &first, &run.commit).map(|()| first),
+        };
+        let kept = written.map_err(|error| self.unwritable(&error))?;
+        self.remove_branch(&run.branch)?;
+        Ok(kept)
+    }
+
+    /// Writes a ref with the first free number, such as `refs/discarded/autonoe/7.2`: no branch of a worker has a dot.
+    fn write_beside(&self, reference: &str, commit: &str) -> io::Result<String> {
+        let git = self.layout.git_dir();
+        let is_usable = |name: &String| {
+            !git.join(name).exists() || self.commit_of(name).is_some_and(|other| other == commit)
+        };
+        let mut names = (2_u32..).map(|number| format!("{reference}.{number}"));
+        let name = names.find(is_usable).ok_or(io::ErrorKind::AlreadyExists)?;
+        write_ref(&git, &name, commit)?;
+        Ok(name)
     }
 
     /// Takes out the branches of the user's repository that have discarded commits: only the user has something to do with them now. What the
@@ -122,15 +140,20 @@ impl Hub {
         tips: &mut Vec<RunTip>,
         from: &ProjectRevision,
     ) -> Result<(), Fault> {
-        let discarded = self.discarded();
+        let discarded = self.layout.discarded_tips();
         let Some(head) = from.commit.as_deref().filter(|_| !discarded.is_empty() && !tips.is_empty()) else {
             return Ok(());
         };
-        let (git, discarded) = (self.layout.git_dir().display().to_string(), discarded.join(" "));
+        let of_run = |branch: &str| {
+            let own = discarded.iter().filter(|other| is_of_run(branch, run_of(&other.branch)));
+            own.map(|other| other.commit.as_str()).collect::<Vec<_>>().join(" ")
+        };
+        let all: Vec<&str> = discarded.iter().map(|tip| tip.commit.as_str()).collect();
+        let git = self.layout.git_dir().display().to_string();
+        let pairs = tips.iter().flat_map(|tip| [tip.commit.clone(), of_run(&tip.branch)]);
+        let args = [git, head.to_owned(), all.join(" ")].into_iter().chain(pairs);
         let room = self.room(self.layout.readable(), [])?;
-        let commits = tips.iter().map(|tip| tip.commit.as_str());
-        let listed =
-            room.run(WITH_DISCARDED, [git.as_str(), head, &discarded].into_iter().chain(commits)).await;
+        let listed = room.run(WITH_DISCARDED, args).await;
         room.close().await;
         let listed = listed?.stdout;
         tips.retain(|tip| !listed.lines().any(|commit| commit == tip.commit));
@@ -144,51 +167,77 @@ impl Hub {
         commit: &str,
         from: &ProjectRevision,
     ) -> Result<bool, Fault> {
-        let discarded = self.discarded();
+        let discarded = self.layout.discarded_tips();
         if discarded.is_empty() {
             return Ok(false);
         }
-        let run = &RunTip { branch: branch.to_owned(), commit: commit.to_owned() };
         let room = self.room(self.layout.readable(), [])?;
-        let is_discarded = self.is_successor(&room, run, from, &discarded).await;
+        let found = async {
+            let Some(earlier) = self.discarded_before(&room, commit, from, &discarded).await? else {
+                return Ok(false);
+            };
+            // They stay together: this run may have a branch of another name, and work of its own later.
+            if !discarded.iter().any(|other| other.commit == commit) {
+                let run = RunTip { branch: run_of(&earlier.branch).to_owned(), commit: commit.to_owned() };
+                self.set_discarded(&room, &run).await?;
+            }
+            self.remove_branch(branch)?;
+            Ok(true)
+        };
+        let found = found.await;
         room.close().await;
-        if is_discarded? {
-            self.set_discarded(run).map_err(|error| self.unwritable(&error))?;
-            return Ok(true);
-        }
-        Ok(false)
+        found
     }
 
-    async fn is_successor(
+    /// The discarded commits that a commit is built on, unless the user has taken them over.
+    async fn discarded_before<'a>(
         &self,
         room: &GitRoom,
-        run: &RunTip,
+        commit: &str,
         from: &ProjectRevision,
-        discarded: &[String],
-    ) -> Result<bool, Fault> {
-        for commit in discarded {
+        discarded: &'a [RunTip],
+    ) -> Result<Option<&'a RunTip>, Fault> {
+        for earlier in discarded {
             let is_taken_over = match &from.commit {
-                Some(head) => self.is_ancestor(room, commit, head).await?,
+                Some(head) => self.is_ancestor(room, &earlier.commit, head).await?,
                 None => false,
             };
-            if !is_taken_over && self.is_ancestor(room, commit, &run.commit).await? {
-                return Ok(true);
+            if !is_taken_over && self.is_ancestor(room, &earlier.commit, commit).await? {
+                return Ok(Some(earlier));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
-    pub(crate) fn discarded(&self) -> Vec<String> {
-        self.layout.discarded()
+    /// Removes a run's branch from the hub.
+    fn remove_branch(&self, branch: &str) -> Result<(), Fault> {
+        match fs::remove_file(self.layout.git_dir().join("refs/heads").join(branch)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unwritable(&error)),
+            _ => Ok(()),
+        }
     }
 }
 
 impl HubLayout {
     /// The commits that the user has discarded, without those that they are built on.
     pub(crate) fn discarded(&self) -> Vec<String> {
+        self.discarded_tips().into_iter().map(|tip| tip.commit).collect()
+    }
+
+    /// The same, with the names of their refs.
+    fn discarded_tips(&self) -> Vec<RunTip> {
         let directory = self.git_dir().join(REFS).join("autonoe");
         let files = fs::read_dir(directory).into_iter().flatten().flatten();
-        let commits = files.filter_map(|file| read_text(&file.path(), SETTINGS_LIMIT).ok().flatten());
-        commits.map(|commit| commit.trim().to_owned()).filter(|commit| is_hash(commit)).collect()
+        let tips = files.filter_map(|file| {
+            let branch = format!("autonoe/{}", file.file_name().to_str()?);
+            let commit = read_text(&file.path(), SETTINGS_LIMIT).ok().flatten()?.trim().to_owned();
+            Some(RunTip { branch, commit })
+        });
+        tips.filter(|tip| is_hash(&tip.commit)).collect()
     }
+}
+
+/// The branch of what a ref such as `autonoe/7.2` keeps.
+fn run_of(name: &str) -> &str {
+    name.split_once('.').map_or(name, |(branch, _)| branch)
 }

@@ -200,7 +200,7 @@ impl RunTip {
 }
 
 /// Whether a landing may have given a branch of the user's repository this name, because of the run with the branch `run`.
-fn is_of_run(name: &str, run: &str) -> bool {
+pub(crate) fn is_of_run(name: &str, run: &str) -> bool {
     let others = [run.to_owned(), run.replace('/', "-")];
     others
         .iter()

@@ -506,6 +506,10 @@ async fn what_is_discarded_stays_so_where_the_user_has_moved_its_branch() {
         let discarded = fixture.hub.discard(&unlanded).await.unwrap();
         assert_eq!(discarded.left, ["autonoe/1"], "it is the user's");
         assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+        // Another process may have found it before.
+        let mut again = unlanded.clone();
+        again.commit = fixture.git(&["rev-parse", "autonoe/1"]);
+        fixture.hub.discard(&again).await.unwrap();
         let site = run(&fixture, 2).await;
         assert_eq!((site.warning.as_deref(), ahead(&fixture, &site)), (None, String::new()));
     }
@@ -530,4 +534,21 @@ async fn all_that_is_discarded_of_a_run_is_remembered() {
     assert_eq!(fixture.hub_git(&["for-each-ref", "refs/discarded"]).lines().count(), 2);
     assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
     assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "");
+}
+
+/// Both runs began from a commit that is only on another branch.
+#[tokio::test]
+async fn a_discarded_run_hides_no_other_one_on_the_same_branch() {
+    let fixture = HubFixture::new().await;
+    fixture.git(&["checkout", "-q", "-b", "feature"]);
+    fixture.commit(&[("mine.txt", "the user's\n")]);
+    left_by_a_run(&fixture, "new.txt").await;
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    fixture.hub.discard(&unlanded).await.unwrap();
+    let mut site = run(&fixture, 2).await;
+    fixture.work(&site.workspace, &[("other.txt", "agent\n")]);
+    site.run_ended(&Settled::default()).await.unwrap();
+    fixture.git(&["checkout", "-q", "main"]);
+    let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
+    assert_eq!(unlanded.users_branch.as_deref(), Some("autonoe/2"));
 }
