@@ -33,13 +33,19 @@ git log -c --format= --name-only -z --no-renames "$range""#;
 const LINKS_AND_HEADS: &str =
     r#"git --git-dir="$2" ls-tree -r -z "$5" | grep -zi -e '^120000' -e '[/	]HEAD$' || true"#;
 
-/// Lists those of the objects `$6` and so on that git accepts as the HEAD of a repository: they name a ref or a commit.
-const VALID_HEADS: &str = r#"git=$2; shift 5; export LC_ALL=C
+/// Lists those of the objects `$6` and so on that git does not accept as the HEAD of a repository: they name neither a ref nor a commit. One that
+/// cannot be read is not listed.
+const INVALID_HEADS: &str = r#"export GIT_DIR="$2" LC_ALL=C; shift 5
+four='[0-9a-fA-F][0-9a-fA-F][0-9a-fA-F][0-9a-fA-F]'
+hash=$four$four$four$four$four$four$four$four$four$four
 for object; do
-    git --git-dir="$git" cat-file blob "$object" | head -c 256 | tr '\0\t\n\r' '    ' |
-        grep -qE '^(ref: *refs/|[0-9a-fA-F]{40})' && echo "$object"
-done
-true"#;
+    start=$(git cat-file blob "$object" | head -c 256)
+    case $start in
+        ref:* | $hash*) ;;
+        '') [ "$(git cat-file -s "$object")" != 0 ] || echo "$object" ;;
+        *) echo "$object" ;;
+    esac
+done"#;
 
 /// Prints the objects `$6` and so on, each after a line with its size.
 const OBJECTS: &str =
@@ -246,18 +252,15 @@ impl LandingAttempt<'_> {
         let (links, files): (Vec<_>, Vec<_>) = heads.partition(|(entry, _)| entry.starts_with(LINK));
         let object = |entry: &'_ str| entry.split_whitespace().nth(2).unwrap_or_default().to_owned();
         let read: BTreeSet<String> = files.iter().map(|(entry, _)| object(entry)).take(MAX_HEADS).collect();
-        let valid = match read.is_empty() {
+        let invalid = match read.is_empty() {
             true => String::new(),
             false => {
                 let objects: Vec<&str> = read.iter().map(String::as_str).collect();
-                self.succeed(VALID_HEADS, &objects).await?
+                self.succeed(INVALID_HEADS, &objects).await?
             }
         };
-        let is_valid = |entry: &str| {
-            let object = object(entry);
-            !read.contains(&object) || valid.lines().any(|line| line == object)
-        };
-        let files = files.into_iter().filter(|(entry, _)| is_valid(entry));
+        let is_invalid = |entry: &str| invalid.lines().any(|line| line == object(entry));
+        let files = files.into_iter().filter(|(entry, _)| !is_invalid(entry));
         Ok(links.into_iter().chain(files).map(|(_, directory)| directory.to_owned()).collect())
     }
 }

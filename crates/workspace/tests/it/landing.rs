@@ -505,7 +505,8 @@ async fn only_a_head_that_git_accepts_makes_a_repository() {
     let fixture = HubFixture::new().await;
     fixture.commit(&[("docs/HEAD", "not a repository"), ("api/HEAD", "HEAD /users\n")]);
     let (workspace, revision) = fixture.workspace().await;
-    let files = [("docs/a.md", "a\n"), ("api/x.py", "x\n"), ("new/HEAD", "\0\u{ff}"), ("new/b", "b\n")];
+    let files =
+        [("docs/a.md", "a\n"), ("api/x.py", "x\n"), ("new/HEAD", "\0\u{ff}"), ("new/b", ""), ("c/HEAD", "")];
     let commit = fixture.work(&workspace, &files);
     fixture.land(&workspace, &revision).await;
     assert_eq!(fixture.git(&["rev-parse", "HEAD"]), commit);
