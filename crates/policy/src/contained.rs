@@ -10,6 +10,7 @@ mod calls;
 mod command_values;
 mod git_values;
 mod harmless_calls;
+mod make_values;
 mod npm_words;
 mod publishing;
 mod signals;

@@ -3,6 +3,7 @@
 
 use super::command_values::{command_of_setting, is_command_variable, settings_of_parameters};
 use super::git_values::git_commands;
+use super::make_values::make_scripts;
 use super::{ContainedWalk, publishing, signals};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
@@ -160,7 +161,7 @@ impl ContainedWalk<'_> {
                 }
                 Ok(())
             }
-            "make" | "gmake" => make_scripts(args).iter().try_for_each(|script| self.text(script)),
+            "make" | "gmake" | "bmake" => make_scripts(args).iter().try_for_each(|script| self.text(script)),
             "git" => {
                 let commands = git_commands(args, &self.variables);
                 commands.iter().try_for_each(|command| self.text(command))
@@ -271,22 +272,6 @@ pub fn with_input(command: &[Arg], input: &str) -> Vec<Arg> {
     let replaced = command.iter().map(|arg| Arg { text: arg.text.replace("{}", input), ..arg.clone() });
     let words = input.split_whitespace().filter(|_| !has_mark).take(MAX_VALUES).map(Arg::plain);
     replaced.chain(words).collect()
-}
-
-/// The text that make runs because of its arguments: the value of `SHELL`, and what `--eval` adds.
-fn make_scripts(args: &[Arg]) -> Vec<String> {
-    let literals: Vec<&str> =
-        args.iter().take(MAX_VALUES).map(|arg| arg.literal().unwrap_or_default()).collect();
-    let values = literals.iter().filter_map(|text| text.split_once('='));
-    let following = literals.windows(2).map(|pair| (pair[0], pair[1]));
-    values
-        .chain(following)
-        .filter_map(|(name, value)| match name.trim_end_matches([':', '?', '+']) {
-            "SHELL" => Some(value.to_owned()),
-            "--eval" | "-E" => Some(value.replace("$(shell ", "$(").replace([':', '\t'], ";")),
-            _ => None,
-        })
-        .collect()
 }
 
 /// The program that a container starts instead of its own, and where its arguments may begin.

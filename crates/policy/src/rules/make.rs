@@ -6,6 +6,7 @@ use super::rule::{CommandCall, Rule, in_run, never};
 use super::scope::CommandScope;
 use super::{reads, scripts};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::words::{Arg, ArgKind};
 
 pub const RULES: &[Rule] = &[Rule {
     name: "make",
@@ -26,6 +27,25 @@ pub const RULES: &[Rule] = &[Rule {
         never("make --eval='x:;rm y'"),
         never("make -C .git"),
         never("make $x"),
+        in_run("make install DESTDIR=dist prefix=src/x URL=http://localhost:80/a"),
+        never("make 'x=$(shell rm -rf victim)' all"),
+        never("make 'x:=$(file >/home/u/PWN,z)' all"),
+        never("make 'x=${shell id}'"),
+        never("make \"x=\\$(shell id)\""),
+        never("make '$(shell id)'"),
+        never("make 'x+=$y'"),
+        never("make x='`id`'"),
+        never("make -C 'src$(shell id)' all"),
+        never("env A=1 make 'x=$(shell id)'"),
+        never("gmake 'x?=$(eval y:;id)'"),
+        never("make DESTDIR=../x install"),
+        never("make prefix=/usr/local install"),
+        never("make prefix:=src/../../x install"),
+        never("make install DESTDIR=~/x"),
+        never("make VPATH=.."),
+        never("make out=.git/hooks"),
+        in_run("make -C src DESTDIR=../dist install"),
+        never("make -C src DESTDIR=../../dist install"),
     ],
 }];
 
@@ -47,27 +67,43 @@ const MAKE: OptionSyntax = OptionSyntax {
 };
 
 fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
-    let parsed = parse("make", &MAKE, call.args)?;
-    for (option, value) in &parsed.options {
-        let Some(value) = value else { continue };
-        match option.as_str() {
-            "C" | "directory" => {
-                scope.count_path()?;
-                scope.paths.enter_physical(&scope.directories, value.literal().unwrap_or("/"))?;
-            }
-            "f" | "file" | "makefile" | "justfile" => {
-                reads::judge(scope, value)?;
-                if !value.literal().is_some_and(|path| scripts::is_own_script(scope, path)) {
-                    return deny("make", "The makefile must be an existing file of the project.");
-                }
-            }
-            _ => {}
+    let before = scope.directories.clone();
+    let result = judge_in_directory(scope, call.args);
+    scope.directories = before;
+    result
+}
+
+fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
+    if args.iter().any(|arg| arg.text.contains(['$', '`'])) {
+        return deny_with_hint(
+            "make",
+            "make or its recipes would expand the '$' or '`' in this argument, which can run a command.",
+            "Write the value itself, or change the makefile.",
+        );
+    }
+    let parsed = parse("make", &MAKE, args)?;
+    let values = |names: &'static [&str]| {
+        let named = parsed.options.iter().filter(move |(option, _)| names.contains(&option.as_str()));
+        named.filter_map(|(_, value)| value.as_ref())
+    };
+    for directory in values(&["C", "directory"]) {
+        scope.count_path()?;
+        let text = directory.literal().unwrap_or("/");
+        scope.directories = scope.paths.enter_physical(&scope.directories, text)?;
+    }
+    for file in values(&["f", "file", "makefile", "justfile"]) {
+        reads::judge(scope, file)?;
+        if !file.literal().is_some_and(|path| scripts::is_own_script(scope, path)) {
+            return deny("make", "The makefile must be an existing file of the project.");
         }
     }
-    for operand in parsed.operands {
-        match operand.literal().map(|text| (text, text.split_once('='))) {
-            Some((_, Some((variable, _)))) => judge_name_text(variable.trim_end_matches([':', '?', '+']))?,
-            Some((_, None)) => {}
+    for operand in &parsed.operands {
+        match operand.literal().map(|text| text.split_once('=')) {
+            Some(Some((variable, value))) => {
+                judge_name_text(variable.trim_end_matches([':', '?', '+']))?;
+                judge_value(scope, value)?;
+            }
+            Some(None) => {}
             None => {
                 return deny_with_hint(
                     "make",
@@ -78,4 +114,22 @@ fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         }
     }
     Ok(())
+}
+
+/// Judges the value of a variable, which may name where a recipe writes, as in `DESTDIR=dist`.
+fn judge_value(scope: &mut CommandScope<'_>, value: &str) -> RuleResult {
+    let is_path = value.contains('/') || value.starts_with('~') || value == "..";
+    let is_path = is_path && !value.contains([' ', '\n']) && !value.contains("://");
+    if !is_path && !is_link(scope, value) {
+        return Ok(());
+    }
+    scope.count_path()?;
+    match value.starts_with('~') {
+        true => scope.may_write(&Arg::new("~", ArgKind::Unknown)),
+        false => scope.may_write(&Arg::plain(value)),
+    }
+}
+
+fn is_link(scope: &CommandScope<'_>, value: &str) -> bool {
+    scope.directories.iter().any(|from| from.join(value).is_symlink())
 }
