@@ -23,6 +23,7 @@ pub mod options;
 pub mod pkill;
 pub mod profile_commands;
 pub mod profiles;
+pub mod ps;
 pub mod reads;
 pub mod redirections;
 pub mod rule;
@@ -42,7 +43,7 @@ use std::sync::LazyLock;
 use rule::Rule;
 
 /// The rules for commands that do not belong to a language profile.
-static RULES: [&[Rule]; 15] = [
+static RULES: [&[Rule]; 16] = [
     awk::RULES,
     base::RULES,
     builtins::RULES,
@@ -53,6 +54,7 @@ static RULES: [&[Rule]; 15] = [
     git::RULES,
     make::RULES,
     pkill::RULES,
+    ps::RULES,
     reads::RULES,
     scripts::RULES,
     sed::RULES,

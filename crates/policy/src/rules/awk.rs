@@ -4,6 +4,7 @@ use super::options::{OptionSyntax, parse_leading};
 use super::reads;
 use super::rule::{CommandCall, Rule, always, never};
 use super::scope::CommandScope;
+use super::secrets;
 use crate::verdict::{RuleResult, deny_with_hint};
 
 pub const RULES: &[Rule] = &[Rule {
@@ -33,6 +34,9 @@ pub const RULES: &[Rule] = &[Rule {
         never("awk 'BEGIN{while ((getline l < \"/etc/passwd\") > 0) print l}'"),
         never("awk 'BEGIN{ARGV[1]=\"/etc/passwd\"; ARGC=2} {print}'"),
         never("awk '@load \"x\"; {print}' a.txt"),
+        always("awk 'BEGIN{print ENVIRON[\"PATH\"]}'"),
+        never("awk 'BEGIN{for (k in ENVIRON) print ENVIRON[k]}'"),
+        never("awk 'BEGIN{for (k in SYMTAB[\"ENV\" \"IRON\"]) print k}'"),
         never("awk -f prog.awk a.txt"),
         never("awk -i inplace '{print}' a.txt"),
         never("awk \"$x\" a.txt"),
@@ -56,12 +60,15 @@ fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             "Use a literal program without system, getline, pipes and output redirections.",
         );
     }
+    if program.text.split("ENVIRON").skip(1).any(|after| !after.starts_with("[\"")) {
+        return secrets::prints_variables("awk");
+    }
     files.iter().try_for_each(|file| reads::judge(scope, file))
 }
 
 fn only_prints(program: &str) -> bool {
     // Not as whole words: awk reads `1system(…)` as a number and a call.
-    if ["system", "getline", "ARGV", "ARGC", "PROCINFO"].iter().any(|name| program.contains(name)) {
+    if ["system", "getline", "ARGV", "ARGC", "PROCINFO", "SYMTAB"].iter().any(|name| program.contains(name)) {
         return false;
     }
     let Some(code) = without_strings(program).filter(|code| !code.contains('@')) else { return false };

@@ -5,7 +5,7 @@ use super::rule::{Rule, allow_any, always, destructive, never};
 pub const RULES: &[Rule] = &[Rule {
     name: "base",
     commands: &[
-        "pwd", "tr", "which", "ps", "lsof", "sleep", "seq", "basename", "dirname", "nproc", "df", "realpath",
+        "pwd", "tr", "which", "lsof", "sleep", "seq", "basename", "dirname", "nproc", "df", "realpath",
         "readlink", "expr", "uname", "whoami", "id", "true", "false", "echo", "test", "[", "yes",
     ],
     run_only: false,

@@ -1,6 +1,7 @@
-//! `[`, `test` and `kill`: judged by what their words may expand to, not only by their text.
+//! `[`, `test`, `kill` and `ps`: judged by what their words may expand to, not only by their text.
 
 use super::assignments::judge_plain_name;
+use super::ps;
 use crate::shell::ast::{Part, ValueKind, Word};
 use crate::variable_kinds::VariableKinds;
 use crate::verdict::{RuleResult, deny_with_hint};
@@ -24,6 +25,29 @@ pub fn judge_kill_words(variables: &mut VariableKinds<'_>, words: &[Word]) -> Ru
                 "kill $! or kill %1",
             );
         }
+    }
+    Ok(())
+}
+
+/// `ps`: a word that is not known may be a number, or one word that is the value of an option.
+pub fn judge_ps_words(variables: &mut VariableKinds<'_>, words: &[Word]) -> RuleResult {
+    let mut is_value = false;
+    for word in words {
+        let text = literal(word);
+        let is_known = word.0.iter().all(|part| match part {
+            Part::Text { text: piece, .. } => {
+                text.is_some() || piece.bytes().all(|b| b.is_ascii_digit() || b == b',')
+            }
+            Part::Parameter { quoted: true, parameter } if is_value => !parameter.spread,
+            Part::Parameter { parameter, .. } => variables.expansion_kind(parameter) == ValueKind::Number,
+            Part::Command { quoted, .. } => *quoted && is_value,
+            Part::Arithmetic { .. } => true,
+            Part::Process(_) => false,
+        });
+        if !is_known {
+            return ps::unknown();
+        }
+        is_value = text.is_some_and(|text| ps::takes_value(&text));
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use super::options::names_one_of;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
+use super::secrets;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -57,6 +58,15 @@ pub const RULES: &[Rule] = &[
             never("diff --from-file=/etc/passwd src/a.js"),
             never("wc --files0-from=../x"),
             never("jq -f/etc/passwd a.txt"),
+            never("jq -n env"),
+            never("jq -n '$ENV'"),
+            never("jq -n '[env | keys]'"),
+            never("jq -rn '$ENV|to_entries'"),
+            never("jq -n '\"\\(env)\"'"),
+            always("jq '.env.x, .scripts[\"env\"], {env: .a}' a.txt"),
+            always("jq --arg env prod '.x[$env]' a.txt; jq . src/env env/x.json"),
+            never("jq --rawfile env ../x . a.txt"),
+            always("jq -n 'env.PATH, $ENV.PATH, $environment'"),
             always("cut -d/ -f2 a.txt"),
             always("cut --delimiter=/ -f2 a.txt"),
             always("xxd -l 64 a.txt | head"),
@@ -160,11 +170,29 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             Some(text) if matches!(call.name, "cut" | "paste") && is_delimiter(text) => {}
             Some("-d") if call.name != "ls" => rest = rest.get(1..).unwrap_or_default(),
             Some("--arg" | "--argjson") => rest = rest.get(2..).unwrap_or_default(),
+            Some("--slurpfile" | "--rawfile") => rest = rest.get(1..).unwrap_or_default(),
+            _ if call.name == "jq" && prints_environment(&arg.text) => {
+                return secrets::prints_variables("jq");
+            }
             _ if arg.is_operand() => judge(scope, arg)?,
             _ => judge_value(scope, arg)?,
         }
     }
     Ok(())
+}
+
+/// Whether a filter of jq takes the whole environment: `env` or `$ENV`, but not `env.NAME`, `.env` or a key `env:`.
+fn prints_environment(filter: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_whole = |at: usize, name: &str| {
+        let mut after = filter[at + name.len()..].chars();
+        let next = after.next();
+        let is_member = next == Some('.') && after.next().is_some_and(is_name);
+        let is_part = next.is_some_and(|c| is_name(c) || matches!(c, ':' | '"' | '/'));
+        let before = filter[..at].chars().next_back();
+        !is_member && !is_part && !before.is_some_and(|c| is_name(c) || matches!(c, '.' | '$' | '"' | '/'))
+    };
+    ["env", "$ENV"].iter().any(|name| filter.match_indices(name).any(|(at, _)| is_whole(at, name)))
 }
 
 fn is_delimiter(text: &str) -> bool {

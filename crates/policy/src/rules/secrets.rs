@@ -1,9 +1,9 @@
-//! Paths that contain secrets. The sandbox decides what can be read; this rule only denies paths that are obviously
-//! secret.
+//! Paths that contain secrets, and built-ins that print all variables. The sandbox decides what can be read; this rule
+//! only denies paths that are obviously secret.
 
 use crate::shell::ast::{Part, Word};
-use crate::verdict::{RuleResult, deny};
-use crate::words::approximate_text;
+use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::words::{Arg, approximate_text};
 
 /// Parts of paths outside the project that contain secrets.
 #[rustfmt::skip]
@@ -38,6 +38,26 @@ pub fn judge(word: &Word) -> RuleResult {
         return deny("secret", format!("'{path}' may contain secrets; commands may not name it."));
     }
     Ok(())
+}
+
+/// Denies built-ins that print all variables because they are given no name.
+pub fn judge_listing(name: &str, args: &[Arg]) -> RuleResult {
+    let lists = match name {
+        "set" => args.is_empty(),
+        "declare" | "typeset" | "export" | "readonly" | "local" => {
+            args.iter().all(|arg| arg.literal().is_some_and(|text| text.starts_with('-')))
+        }
+        _ => false,
+    };
+    if lists { prints_variables(name) } else { Ok(()) }
+}
+
+pub fn prints_variables(command: &str) -> RuleResult {
+    deny_with_hint(
+        "secret",
+        format!("'{command}' without a name prints all variables, which may contain secrets."),
+        "Print one variable: echo \"$NAME\".",
+    )
 }
 
 fn is_process_memory(path: &str) -> bool {

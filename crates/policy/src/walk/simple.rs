@@ -4,7 +4,7 @@ use super::Walker;
 use super::dispatch::dispatch;
 use crate::directory_flow::DirectoryFlow;
 use crate::rules::rule::Caller;
-use crate::rules::{assignments, operands};
+use crate::rules::{assignments, operands, secrets};
 use crate::shell::ast::{Assignment, Simple, Value, Word};
 use crate::verdict::{Denial, RuleResult, deny_with_hint};
 use crate::words::{Arg, arguments, literal};
@@ -39,6 +39,8 @@ impl<'a> Walker<'a> {
         match argv[0].text.as_str() {
             "[" | "test" => operands::judge_test_words(&mut self.variables, &simple.words[1..])?,
             "kill" => operands::judge_kill_words(&mut self.variables, &simple.words[1..])?,
+            "ps" => operands::judge_ps_words(&mut self.variables, &simple.words[1..])?,
+            name if simple.declared.is_empty() => secrets::judge_listing(name, &argv[1..])?,
             _ => {}
         }
         self.scope.sequential &= simple.assignments.is_empty();
