@@ -85,6 +85,18 @@ pub const RULES: &[Rule] = &[Rule {
         in_run("git commit -m'See -F/etc/x'"),
         always("git grep -e/etc src"),
         always("git log -S/etc/passwd --grep=/x"),
+        always("git diff -- src a.txt"),
+        always("git diff HEAD~1..HEAD -- '*.js' ':!src'"),
+        always("git diff main...HEAD~2 --stat -- ."),
+        always("cd src && git diff -- ../a.txt && git log -- .."),
+        never("git diff -- a.txt /etc/passwd"),
+        never("git diff -- ../x ../y"),
+        never("git diff --stat -- src/../../x a.txt"),
+        never("git diff a.txt src/../../x"),
+        never("git -C src diff -- ../../x ../a.txt"),
+        never("git log -p -- ../x"),
+        never("git add -- /etc/passwd"),
+        never("git blame -- ../x"),
     ],
 }];
 

@@ -105,7 +105,7 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
         if arg.literal() == Some("--") {
-            return Ok(());
+            return rest.iter().try_for_each(|path| reads::judge(scope, path));
         }
         if names_one_of(arg, subcommand.denied) && !is_attached_message(subcommand.name, arg) {
             return deny_with_hint(
@@ -121,7 +121,7 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
         {
             rest = after;
         }
-        if arg.text.starts_with(['/', '~']) || arg.text.starts_with("../") {
+        if arg.is_operand() && (subcommand.name == "diff" || leads_out(&arg.text)) {
             reads::judge(scope, arg)?;
         }
         judge_file_option(scope, subcommand.name, arg, after)?;
@@ -135,6 +135,11 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
         }
     }
     Ok(())
+}
+
+/// Whether the text of an operand may be a path outside. Git itself follows no links, except in `git diff` of two files.
+fn leads_out(text: &str) -> bool {
+    text.starts_with(['/', '~']) || text.split('/').any(|component| component == "..")
 }
 
 /// Long options of any subcommand whose value is a file that git reads.
