@@ -1,9 +1,11 @@
 //! Which variables a command may set, by any kind of assignment.
 
-use super::variables::{HARMLESS, NAMES, PREFIXES, SUFFIXES};
+use super::reads;
+use super::scope::CommandScope;
+use super::variables::{HARMLESS, LOADED_PATHS, NAMES, PREFIXES, SUFFIXES};
 use crate::shell::ast::{Assignment, Value, Word};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::words::literal;
+use crate::words::{Arg, literal};
 
 /// Judges an argument of `declare` or a similar built-in: bash parses parenthesized text as an array and evaluates its
 /// indices. `arrays` are the script's array variables.
@@ -41,6 +43,20 @@ pub fn is_dangerous(name: &str) -> bool {
         && (NAMES.contains(&name)
             || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             || SUFFIXES.iter().any(|suffix| name.ends_with(suffix)))
+}
+
+/// Judges the value of a variable that names what is loaded, as in `FLASK_APP=src/app.py:create`.
+pub fn judge_value(scope: &mut CommandScope<'_>, name: &str, value: Option<&str>) -> RuleResult {
+    if !LOADED_PATHS.contains(&name) {
+        return Ok(());
+    }
+    match value {
+        Some(value) => {
+            let path = value.split(':').next().unwrap_or_default();
+            reads::judge(scope, &Arg::plain(path))
+        }
+        None => deny("assignment", format!("The value of {name} is not known before the command runs.")),
+    }
 }
 
 /// Judges a variable name passed as an argument. It must be plain, because bash evaluates subscripts.

@@ -2,7 +2,7 @@
 
 use super::assignments::judge_name_text;
 use super::options::{OptionSyntax, parse};
-use super::rule::{Caller, CommandCall, Rule, always, never};
+use super::rule::{Caller, CommandCall, Rule, always, in_run, never};
 use super::scope::CommandScope;
 use super::scripts::is_activation;
 
@@ -54,8 +54,8 @@ pub const RULES: &[Rule] = &[
             never(". ./x"),
             never("exec ls"),
             never("alias ls=rm"),
-            super::rule::in_run("source .venv/bin/activate && pytest"),
-            super::rule::in_run(". ./venv/bin/activate; python a.py"),
+            in_run("source .venv/bin/activate && pytest"),
+            in_run(". ./venv/bin/activate; python a.py"),
             never("source ../venv/bin/activate"),
             never("source /x/.venv/bin/activate"),
             never("source .venv/bin/../../x"),
@@ -75,9 +75,9 @@ pub const RULES: &[Rule] = &[
             never("cd $x"),
             never("cd .git && ls"),
             never("cd /tmp"),
-            super::rule::in_run("cd src && echo x > ../a.txt"),
-            super::rule::in_run("cd src || exit 1; echo x > ../a.txt"),
-            super::rule::in_run("cd src; echo x > ../a.txt"),
+            in_run("cd src && echo x > ../a.txt"),
+            in_run("cd src || exit 1; echo x > ../a.txt"),
+            in_run("cd src; echo x > ../a.txt"),
             never("cd nowhere; echo x > ../a.txt"),
             never("cd src && echo x > ../../a.txt"),
             never("cd src && cd .. && echo x > .git/config"),
@@ -120,6 +120,20 @@ pub const RULES: &[Rule] = &[
             never("unset PATH"),
             never("export LD_PRELOAD=x; ls"),
             always("export A=b; export A; declare -p A; declare -x B=c; local_x=1; readonly C=d"),
+            in_run("export FLASK_APP=src/a.js:create FLASK_DEBUG=1; flask run"),
+            never("FLASK_APP=../x flask run"),
+            never("FLASK_APP=$x flask run"),
+            never("export FLASK_APP=/x/app.py:app"),
+            never("GOCACHEPROG='sh -c id' go test"),
+            never("GOTOOLDIR=src go build"),
+            never("GOPACKAGESDRIVER=./evil go build"),
+            never("PYO3_PYTHON=./evil cargo build"),
+            never("NODE=./evil npm test"),
+            never("THOR_MERGE=./evil rails g x"),
+            never("THOR_DIFF=./evil rails g x"),
+            never("IRBRC=x irb"),
+            never("__PYVENV_LAUNCHER__=x python3 a.py"),
+            never("RSYNC_RSH=./evil ls"),
             never("export"),
             never("export -p"),
             never("declare"),
@@ -176,8 +190,8 @@ pub const RULES: &[Rule] = &[
         run_only: false,
         judge: kill,
         examples: &[
-            super::rule::in_run("node server.js & sleep 1; kill $!"),
-            super::rule::in_run("node s.js & PID=$!; sleep 1; kill $PID 2>/dev/null || true"),
+            in_run("node server.js & sleep 1; kill $!"),
+            in_run("node s.js & PID=$!; sleep 1; kill $PID 2>/dev/null || true"),
             always("kill %1"),
             never("kill -9 -1"),
             never("kill 1"),

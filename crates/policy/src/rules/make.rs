@@ -27,6 +27,8 @@ pub const RULES: &[Rule] = &[Rule {
         never("make --eval='x:;rm y'"),
         never("make -C .git"),
         never("make $x"),
+        never("INSTALL=./evil make"),
+        never("make INSTALL_PROGRAM=./evil"),
         in_run("make install DESTDIR=dist prefix=src/x URL=http://localhost:80/a"),
         never("make 'x=$(shell rm -rf victim)' all"),
         never("make 'x:=$(file >/home/u/PWN,z)' all"),

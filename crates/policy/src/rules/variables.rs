@@ -15,6 +15,9 @@ pub const NAMES: &[&str] = &[
     "GODEBUG", "GOAUTH", "GOCOVERDIR", "AWKPATH", "AWKLIBPATH", "MANPATH", "TERMCAP", "TZDIR", "HOSTALIASES",
     "LOCALDOMAIN", "SSLKEYLOGFILE", "WGETRC", "GNUPGHOME", "GZIP", "BZIP", "BZIP2", "UNZIP", "ZIPOPT", "TESTOPTS",
     "CARGO", "RUSTFMT", "COMPOSER", "DLV", "CHROME_PATH", "EDGE_PATH", "SASS_PATH", "CLANG_PATH", "LLVM_CONFIG",
+    "GOCACHEPROG", "GOTOOLDIR", "GOPACKAGESDRIVER", "GCCGO", "NODE", "IRBRC", "PRYRC", "GEMRC", "INSTALL", "M4", "AWK", "RM",
+    "TEX", "TEXI2DVI", "CTAGS", "BROWSERSLIST_CONFIG", "RAKEOPT", "FCEDIT", "HGEDITOR", "HGRCPATH", "PSQLRC", "VIMINIT", "EXINIT",
+    "TEXINPUTS", "RUST_TARGET_PATH", "CROSS_CONTAINER_ENGINE", "CLIPPY_CONF_DIR", "ERL_LIBS",
     "ALEMBIC_CONFIG", "IPYTHONDIR", "LEX", "YACC", "FC", "F77", "RANLIB", "STRIP", "OBJCOPY", "WINDRES", "GCOV_PREFIX",
 ];
 
@@ -29,7 +32,8 @@ pub const PREFIXES: &[&str] = &[
     "COREPACK_", "DOTNET_", "CORECLR_", "COR_", "MYPY_", "RUFF_", "PYLINT", "PYRIGHT_", "FLAKE8_", "TOX_",
     "NOX_", "HATCH_", "PDM_", "FLIT_", "PIPX_", "VIRTUALENV_", "ESLINT_", "TS_NODE_", "PUPPETEER_", "RUBOCOP_",
     "BUNDLER_", "GOLANGCI_", "RUSTC_", "SCCACHE_", "CCACHE_", "DISTCC_", "CC_", "CXX_", "AR_", "LIBCLANG_",
-    "yarn_", "FZF_", "XZ_",
+    "yarn_", "FZF_", "XZ_", "PYO3_", "THOR_", "__PYVENV", "_PYTHON", "PYENV_", "RBENV_", "NVM_", "VOLTA_", "INSTALL_", "BINDGEN_",
+    "CLIPPY_DRIVER", "R_PROFILE", "JULIA_", "DIRENV_",
 ];
 
 /// Suffixes of dangerous names: options, files that are loaded, programs that are run, places that are written.
@@ -39,7 +43,7 @@ pub const SUFFIXES: &[&str] = &[
     "_HOOK", "_HOOKS", "_PROCESS_START", "_PLUGINS", "_PLUGIN_PATH", "_HOME", "_TOOLCHAIN", "_WRAPPER", "_LAUNCHER",
     "_RUNNER", "_LINKER", "_COMPILER", "_CC", "_CXX", "_AR", "_LD", "_PROGRAM", "_EXECUTABLE", "_EXECUTABLE_PATH",
     "_BINARY", "_BINARY_PATH", "_BIN", "_COMMAND", "_CMD", "_PAGER", "_EDITOR", "_BROWSER", "_SHELL", "_ASKPASS",
-    "_CACHE_DIR", "_OUTPUT_DIR", "_OUTPUT_FILE", "_PROFILE_FILE", "KEYLOGFILE",
+    "_RSH", "_SSH", "_LOAD_PATH", "_CACHE_DIR", "_OUTPUT_DIR", "_OUTPUT_FILE", "_PROFILE_FILE", "KEYLOGFILE",
 ];
 
 /// Harmless names despite a dangerous prefix or suffix.
@@ -51,3 +55,6 @@ pub const HARMLESS: &[&str] = &[
     "FEATURE_FLAGS", "CMAKE_BUILD_TYPE", "CMAKE_BUILD_PARALLEL_LEVEL", "COVERAGE_CORE", "DOTNET_ENVIRONMENT",
     "DOTNET_NOLOGO", "DOTNET_CLI_TELEMETRY_OPTOUT", "PUPPETEER_SKIP_DOWNLOAD", "TS_NODE_TRANSPILE_ONLY",
 ];
+
+/// Names whose value is the path of a program that is loaded; it may not be outside.
+pub const LOADED_PATHS: &[&str] = &["FLASK_APP"];

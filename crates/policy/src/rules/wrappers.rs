@@ -55,6 +55,8 @@ pub const RULES: &[Rule] = &[
             never("env"),
             never("env $x ls"),
             never("env -C / ls"),
+            never("env FLASK_APP=/x/app.py flask run"),
+            never("env GOCACHEPROG=./evil go build"),
         ],
     },
     Rule {
@@ -145,11 +147,12 @@ fn env(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         }
     }
     while let Some((assignment, after)) = rest.split_first() {
-        let Some((name, _)) = assignment.text.split_once('=') else { break };
+        let Some((name, value)) = assignment.text.split_once('=') else { break };
         if assignment.kind == ArgKind::Several {
             return deny("env", "An argument of env is not known before the command runs.");
         }
         assignments::judge_name_text(name)?;
+        assignments::judge_value(scope, name, assignment.literal().map(|_| value))?;
         rest = after;
     }
     if rest.is_empty() {

@@ -17,6 +17,9 @@ impl<'a> Walker<'a> {
             if !(is_read && assignment.name == "IFS") {
                 assignments::judge_name(&assignment.name)?;
             }
+            if let Value::Scalar(word) = &assignment.value {
+                assignments::judge_value(&mut self.scope, &assignment.name, literal(word).as_deref())?;
+            }
             self.assigned_value(assignment)?;
         }
         let arrays = &self.script.arrays;
