@@ -13,6 +13,7 @@ mod harmless_calls;
 mod make_values;
 mod npm_words;
 mod publishing;
+mod runners;
 mod signals;
 
 pub use command_values::is_command_variable;

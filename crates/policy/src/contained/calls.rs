@@ -4,6 +4,7 @@
 use super::command_values::{command_of_setting, is_command_variable, settings_of_parameters};
 use super::git_values::git_commands;
 use super::make_values::make_scripts;
+use super::runners::{self, program_name};
 use super::{ContainedWalk, publishing, signals};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
@@ -36,7 +37,7 @@ const CONTAINERS: [&str; 15] = [
 const CONTAINER_SUBCOMMANDS: [&str; 4] = ["run", "exec", "enter", "create"];
 
 /// Subcommands of other programs that run another command.
-const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 7] = [
+const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 8] = [
     ("npm", &["exec", "exe", "x"]),
     ("go", &["run"]),
     ("pnpm", &["exec", "dlx"]),
@@ -44,6 +45,7 @@ const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 7] = [
     ("bun", &["x"]),
     ("git", &["submodule", "rebase", "bisect", "filter-branch"]),
     ("cargo", &["watch"]),
+    ("composer", &["exec", "global"]),
 ];
 
 /// The most values that are put into a command's arguments.
@@ -66,11 +68,20 @@ impl ContainedWalk<'_> {
     pub fn call(&mut self, argv: &[Arg]) -> RuleResult {
         let argv = self.renamed(argv);
         let Some((name, args)) = argv.split_first() else { return Ok(()) };
-        let Some(name) = name.literal().map(base_name) else { return Ok(()) };
+        let Some(name) = name.literal().map(program_name) else { return Ok(()) };
         self.program(name, args)?;
+        for (program, args) in runners::programs(name, args) {
+            self.program(program, args)?;
+            self.wrapped(program, args)?;
+        }
         if name == "parallel" {
             parallel_calls(args).iter().try_for_each(|call| self.call(call))?;
         }
+        self.wrapped(name, args)
+    }
+
+    /// Judges the command that a program runs, which may begin at any of its arguments.
+    fn wrapped(&mut self, name: &str, args: &[Arg]) -> RuleResult {
         let Some(start) = inner_command(name, args) else { return Ok(()) };
         for (at, arg) in args.iter().enumerate().skip(start).take(MAX_SCANNED) {
             let Some(text) = arg.literal() else { continue };
@@ -88,19 +99,19 @@ impl ContainedWalk<'_> {
                         let words: Vec<Arg> =
                             words.map(Arg::plain).chain(rest.iter().take(MAX_VALUES).cloned()).collect();
                         if let [program, args @ ..] = words.as_slice() {
-                            self.program(base_name(&program.text), args)?;
+                            self.program(program_name(&program.text), args)?;
                         }
                         self.text(text)?;
                     }
                     true => self.text(text)?,
-                    false => self.program(base_name(text), rest)?,
+                    false => self.program(program_name(text), rest)?,
                 }
             }
         }
         entry_point(name, args).map_or(Ok(()), |(program, at)| {
             (at..args.len())
                 .take(MAX_SCANNED)
-                .try_for_each(|at| self.program(base_name(program), &args[at..]))
+                .try_for_each(|at| self.program(program_name(program), &args[at..]))
         })
     }
 
@@ -178,7 +189,7 @@ impl ContainedWalk<'_> {
 /// A shell without a script: it runs what it reads.
 pub fn is_shell_on_input(argv: &[Arg]) -> bool {
     let Some((name, args)) = argv.split_first() else { return false };
-    let is_shell = name.literal().is_some_and(|name| SHELLS.contains(&base_name(name)));
+    let is_shell = name.literal().is_some_and(|name| SHELLS.contains(&program_name(name)));
     is_shell && script_of(args).is_none() && args.iter().all(|arg| arg.text.starts_with('-'))
 }
 
@@ -221,7 +232,6 @@ fn inner_command(name: &str, args: &[Arg]) -> Option<usize> {
     match name {
         "find" => after(&["-exec", "-execdir", "-ok", "-okdir"]),
         "fd" | "fdfind" => after(&["-x", "-X", "--exec", "--exec-batch"]),
-        "python" | "python3" => after(&["-m"]),
         name if WRAPPERS.contains(&name) => Some(0),
         name if CONTAINERS.contains(&name) => after(&CONTAINER_SUBCOMMANDS),
         name => {
@@ -282,13 +292,4 @@ fn entry_point<'a>(name: &str, args: &'a [Arg]) -> Option<(&'a str, usize)> {
         None => (args.get(at + 1)?.literal()?, at + 2),
     };
     CONTAINERS.contains(&name).then_some(program)
-}
-
-/// The name of a program without its directory, or of a package without its scope and version.
-fn base_name(program: &str) -> &str {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    match name.split_once('@') {
-        Some((package, _)) if !package.is_empty() => package,
-        _ => name,
-    }
 }

@@ -43,6 +43,19 @@ pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
     DRY_RUNS.contains(&program) && is_switched_on(args, "dry-run", short)
 }
 
+/// Whether a call publishes only with an option that it does not have.
+pub fn is_harmless_by_default(program: &str, form: &str, args: &[Arg]) -> bool {
+    let literals = || args.iter().filter_map(Arg::literal);
+    match (program, form) {
+        ("cargo", "smart-release") => !literals().any(|text| matches!(text, "--execute" | "-e")),
+        ("electron-builder", "--publish" | "-p") => {
+            let at = args.iter().rposition(|arg| matches!(arg.literal(), Some("--publish" | "-p")));
+            at.and_then(|at| args.get(at + 1)).and_then(Arg::literal) == Some("never")
+        }
+        _ => false,
+    }
+}
+
 /// Whether an image is pushed to, or a login is for, a registry on this machine.
 pub fn stays_on_loopback(program: &str, form: &str, args: &[Arg]) -> bool {
     let args: Vec<&Arg> = args
@@ -87,8 +100,8 @@ fn is_switched_on(args: &[Arg], long: &str, short: &[&str]) -> bool {
     is_on
 }
 
-fn is_off(value: &str) -> bool {
-    matches!(value.to_lowercase().as_str(), "" | "false" | "none" | "no" | "0" | "f" | "off")
+pub fn is_off(value: &str) -> bool {
+    matches!(value.to_lowercase().as_str(), "" | "false" | "none" | "never" | "no" | "0" | "f" | "off")
 }
 
 fn is_loopback(host: &str) -> bool {

@@ -3,7 +3,7 @@
 use crate::words::Arg;
 
 /// Subcommands and the shortest beginnings that npm takes for them.
-const SHORTEST: [(&str, &str); 9] = [
+const SHORTEST: [(&str, &str); 16] = [
     ("publish", "pu"),
     ("unpublish", "unp"),
     ("deprecate", "dep"),
@@ -13,6 +13,13 @@ const SHORTEST: [(&str, &str); 9] = [
     ("access", "ac"),
     ("token", "to"),
     ("dist-tag", "dist"),
+    ("undeprecate", "und"),
+    ("trust", "tr"),
+    ("stage", "stag"),
+    ("team", "tea"),
+    ("org", "or"),
+    ("hook", "hoo"),
+    ("profile", "pro"),
 ];
 
 const ALIASES: [(&str, &str); 3] = [("add-user", "adduser"), ("author", "owner"), ("dist-tags", "dist-tag")];

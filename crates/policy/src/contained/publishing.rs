@@ -22,12 +22,25 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["gt", "spr"], &["submit", "stack submit", "diff", "land"]),
     (&["npm", "pnpm", "yarn", "bun", "npx", "lerna", "changeset", "deno", "jsr", "vsce", "ovsx", "nx"], &[
         "publish", "npm publish", "release publish", "changeset publish", "unpublish", "deprecate", "login", "adduser",
-        "npm login", "dist-tag add", "owner add", "owner rm", "access", "token",
+        "npm login", "dist-tag add", "dist-tag rm", "npm tag add", "npm tag remove", "tag add", "tag remove", "owner add",
+        "owner rm", "access", "token", "undeprecate", "trust", "stage publish", "stage approve", "recursive publish",
+        "multi publish", "m publish", "team create", "team destroy", "team add", "team rm", "org set", "org add", "org rm",
+        "hook add", "hook rm", "hook update", "profile set", "profile enable-2fa", "profile disable-2fa",
     ]),
+    (&["deno", "deployctl", "docusaurus", "hexo", "sst", "convex", "vapor", "dep", "arc", "sanity", "partykit", "ng"], &[
+        "deploy",
+    ]),
+    (&["rush", "beachball", "electron-forge", "pkg-pr-new"], &["publish"]),
+    (&["electron-builder"], &["publish", "~--publish", "~-p"]),
+    (&["web-ext"], &["sign", "submit"]),
+    (&["mkdocs"], &["gh-deploy"]),
+    (&["cap"], &["~deploy"]),
+    (&["supabase"], &["functions deploy", "db push"]),
     (&["nx"], &["release"]),
     (&["semantic-release", "release-it", "np", "gh-pages", "surge", "release-plz"], &["*"]),
     (&["cargo", "wasm-pack"], &[
-        "publish", "login", "logout", "yank", "owner", "release", "workspaces publish", "ws publish",
+        "publish", "login", "logout", "yank", "owner", "release", "workspaces publish", "ws publish", "lambda deploy",
+        "shuttle deploy", "near deploy", "smart-release",
     ]),
     (&["twine"], &["upload", "register"]),
     (&["poetry", "uv", "flit", "hatch", "pdm", "rye", "maturin"], &["publish", "upload"]),
@@ -49,7 +62,7 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["skopeo"], &["copy", "sync", "login"]),
     (&["crane", "oras", "ko"], &["push", "copy", "publish", "apply"]),
     (&["helm"], &["push", "registry login", "install", "upgrade", "uninstall", "rollback"]),
-    (&["goreleaser"], &["release", "publish"]),
+    (&["goreleaser"], &["!", "release", "r", "publish"]),
     (&["hub"], &["push", "pull-request", "release create", "create", "fork"]),
     (&["vercel"], &["!", "deploy", "promote", "rollback", "alias", "~--prod"]),
     (&["netlify", "firebase", "kamal", "eb", "sam"], &["deploy", "setup"]),
@@ -130,6 +143,7 @@ fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
     }?;
     let is_harmless = harmless_calls::shows_help(name, args)
         || harmless_calls::is_dry_run(name, &form, args)
+        || harmless_calls::is_harmless_by_default(name, &form, args)
         || harmless_calls::stays_on_loopback(name, &form, args);
     (!is_harmless).then_some(form)
 }
@@ -140,18 +154,34 @@ fn listed_form(name: &str, args: &[Arg]) -> Option<String> {
         PUBLISHERS.iter().filter(|(programs, _)| programs.contains(&name)).flat_map(|(_, forms)| *forms);
     let starts = starts(name, args);
     let matched = forms.copied().find(|form| match form.strip_prefix('~') {
-        Some(word) => args
-            .iter()
-            .any(|arg| arg.literal().is_some_and(|text| text == word || text.ends_with(&format!(":{word}")))),
+        Some(word) => args.iter().filter_map(Arg::literal).any(|text| names_word(text, word)),
         None if *form == "*" => !args.iter().any(|arg| arg.literal() == Some("--version")),
-        None if *form == "!" => args.is_empty(),
+        None if *form == "!" => args.iter().all(|arg| is_option_of_default(&arg.text)),
         None => starts.iter().any(|start| matches_words(&args[*start..], form)),
     })?;
     Some(matched.trim_start_matches(['~', '*', '!']).to_owned())
 }
 
+/// Whether an argument is a word of a form, also after a prefix as in `module:word`, or as an option that is turned on.
+fn names_word(text: &str, word: &str) -> bool {
+    let turned_on = || text.strip_prefix(word)?.strip_prefix('=').map(|value| !harmless_calls::is_off(value));
+    text == word
+        || text.strip_suffix(word).is_some_and(|before| before.ends_with(':'))
+        || (word.starts_with("--") && turned_on() == Some(true))
+}
+
+/// Whether a program without a subcommand still does what it does by default.
+fn is_option_of_default(text: &str) -> bool {
+    text.starts_with('-') && !matches!(text, "--version" | "-v" | "-V" | "--help" | "-h")
+}
+
+/// Whether a program has forms that publish.
+pub fn is_listed(name: &str) -> bool {
+    PUBLISHERS.iter().any(|(programs, _)| programs.contains(&name))
+}
+
 /// Where the subcommand may begin: at the first word, and after words that may be values of options.
-fn starts(name: &str, args: &[Arg]) -> Vec<usize> {
+pub fn starts(name: &str, args: &[Arg]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut may_be_value = false;
     for (at, arg) in args.iter().enumerate().take(MAX_LEADING) {

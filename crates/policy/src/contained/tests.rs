@@ -295,6 +295,111 @@ fn commands_that_others_run_are_seen() {
 }
 
 #[test]
+fn publishing_programs_are_seen_behind_what_runs_them() {
+    expect(
+        Some("contained.publish"),
+        &[
+            "npx firebase-tools deploy",
+            "npx netlify-cli@17 deploy --prod",
+            "npx aws-cdk deploy",
+            "npx @railway/cli up",
+            "npx @changesets/cli publish",
+            "bun vercel deploy",
+            "bun run npm publish",
+            "bun run --bun vercel deploy",
+            "bun --bun x vercel deploy",
+            "yarn run vercel --prod",
+            "pnpm vercel deploy",
+            "deno run -A npm:npm publish",
+            "deno run -A npm:vercel@39 deploy",
+            "deno run -A jsr:@deno/deployctl deploy",
+            "deno x npm:vercel deploy",
+            "node node_modules/.bin/vercel deploy",
+            "node --no-warnings ./node_modules/vercel/dist/index.js deploy",
+            "node node_modules/npm/bin/npm-cli.js publish",
+            "node node_modules/@vscode/vsce/vsce publish",
+            "php vendor/bin/vapor deploy",
+            "php -d memory_limit=1 vendor/bin/dep.phar deploy",
+            "ruby bin/gem push x.gem",
+            "python .venv/bin/twine upload x",
+            "composer exec -- git push",
+            "composer global exec git push",
+            "python -m semantic_release publish",
+            "python3.12 -Im mkdocs gh-deploy",
+            "python -mmkdocs gh-deploy",
+            "uv run mkdocs gh-deploy",
+            "uv run python -m mkdocs gh-deploy --force",
+            "poetry run semantic-release version",
+            "bundle exec cap production deploy",
+            "python -m pipx run twine upload x",
+            "node node_modules/.bin/concurrently 'git push'",
+            "node node_modules/.bin/cross-env A=1 npm publish",
+        ],
+    );
+    expect(
+        None,
+        &[
+            "bun run build && bun test && yarn deploy && pnpm deploy --filter=web out && pnpm run publish:check",
+            "node scripts/build.js vercel && php artisan serve && node server.js deploy",
+            "yarn add vercel && bun add firebase-tools && deno run -A npm:vite build",
+            "python -m mkdocs build && python -m pytest -m deploy && python -m venv .venv",
+            "composer exec phpunit && npx firebase-tools emulators:start && npx vercel --version",
+        ],
+    );
+}
+
+#[test]
+fn more_programs_publish() {
+    expect(
+        Some("contained.publish"),
+        &[
+            "pnpm recursive publish",
+            "pnpm m publish",
+            "pnpm multi publish",
+            "npm stage publish",
+            "npm dist-tag rm x y",
+            "npm undeprecate x",
+            "npm team add x y",
+            "npm org rm x y",
+            "npm hook add x y z",
+            "npm profile set password",
+            "npm trust github x",
+            "yarn tag add x y",
+            "yarn npm tag add x y",
+            "npx electron-builder --publish always",
+            "npx electron-builder --publish=onTag",
+            "electron-builder -p always",
+            "rush publish",
+            "npx beachball publish",
+            "npx docusaurus deploy",
+            "npx hexo deploy",
+            "npx sst deploy",
+            "npx convex deploy",
+            "npx web-ext sign",
+            "deno deploy",
+            "mkdocs gh-deploy",
+            "cargo lambda deploy",
+            "cargo shuttle deploy",
+            "cargo near deploy",
+            "cargo smart-release --execute",
+            "goreleaser",
+            "goreleaser --clean",
+            "vercel --yes",
+            "docker buildx build --push=true .",
+        ],
+    );
+    expect(
+        None,
+        &[
+            "cargo smart-release && goreleaser --version && goreleaser check && goreleaser build --snapshot",
+            "npx electron-builder --publish never && electron-builder -p never && electron-builder --dir",
+            "npm team ls x && npm org ls x && npm hook ls && npm profile get && npm start && npm test",
+            "mkdocs serve && rush build && docker buildx build --push=false . && vercel --help && sst dev",
+        ],
+    );
+}
+
+#[test]
 fn what_publishes_nothing_is_allowed() {
     expect(
         None,
