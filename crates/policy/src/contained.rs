@@ -7,9 +7,11 @@
 
 mod build_tasks;
 mod calls;
+mod code_hosts;
 mod command_values;
 mod git_values;
 mod harmless_calls;
+mod local_targets;
 mod make_values;
 mod npm_words;
 mod publishing;

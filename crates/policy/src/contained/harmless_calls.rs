@@ -1,20 +1,17 @@
-//! Calls of publishing commands that publish nothing: help, dry runs, and registries on this machine.
-
-use std::net::{Ipv4Addr, Ipv6Addr};
+//! Calls of publishing commands that publish nothing: help, dry runs, and forms that only read.
 
 use crate::words::Arg;
 
 /// Programs whose `--dry-run` publishes nothing.
 #[rustfmt::skip]
-const DRY_RUNS: [&str; 22] = [
+const DRY_RUNS: [&str; 25] = [
     "npm", "pnpm", "yarn", "bun", "deno", "jsr", "nx", "cargo", "kubectl", "oc", "helm", "uv", "poetry", "goreleaser",
     "semantic-release", "release-it", "wrangler", "dart", "flutter", "gradle", "gradlew", "git",
+    "gh", "mix", "rake",
 ];
 
 /// Programs that do not take `--help` after a subcommand for a question.
 const WITHOUT_HELP: [&str; 3] = ["lein", "mix", "sbt"];
-
-const REGISTRY_PROGRAMS: [&str; 3] = ["docker", "podman", "nerdctl"];
 
 /// Options whose value is the next argument, whatever it looks like.
 #[rustfmt::skip]
@@ -27,15 +24,23 @@ const VALUED: [&str; 37] = [
 
 /// Whether a call only prints help.
 pub fn shows_help(program: &str, args: &[Arg]) -> bool {
-    !WITHOUT_HELP.contains(&program) && is_switched_on(args, "help", &["-h"])
+    let short: &[&str] = match program {
+        "terraform" | "tofu" => &["-h", "-help"],
+        _ => &["-h"],
+    };
+    !WITHOUT_HELP.contains(&program) && is_switched_on(args, "help", short)
 }
 
 /// Whether a call only shows what it would do.
 pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
     let short: &[&str] = match (program, form) {
-        ("git", "push") | ("dart" | "flutter", _) => &["-n"],
+        ("git", "push") | ("cargo", "publish") | ("dart" | "flutter" | "rake", _) => &["-n"],
+        ("git", "lfs push") | ("nx", _) => &["-d"],
         ("git", _) => return false,
-        ("semantic-release" | "nx", _) => &["-d"],
+        ("gh", form) if form != "pr create" => return false,
+        ("semantic-release", _) => &["-d", "--noop"],
+        ("np", _) => return is_switched_on(args, "preview", &[]),
+        ("fly" | "flyctl", _) => return is_switched_on(args, "build-only", &[]),
         ("goreleaser", _) => &["--snapshot"],
         ("gradle" | "gradlew", _) => &["-m"],
         _ => &[],
@@ -56,22 +61,28 @@ pub fn is_harmless_by_default(program: &str, form: &str, args: &[Arg]) -> bool {
     }
 }
 
-/// Whether an image is pushed to, or a login is for, a registry on this machine.
-pub fn stays_on_loopback(program: &str, form: &str, args: &[Arg]) -> bool {
-    let args: Vec<&Arg> = args
-        .iter()
-        .filter(|arg| !matches!(arg.text.as_str(), "-q" | "--quiet" | "-a" | "--all-tags"))
-        .collect();
-    let [.., before, last] = args.as_slice() else { return false };
-    let Some(target) = last.literal().filter(|_| !before.may_be_option()) else { return false };
-    let target = target.strip_prefix("docker://").unwrap_or(target);
-    REGISTRY_PROGRAMS.contains(&program)
-        && match form {
-            "push" | "image push" => target.split_once('/').is_some_and(|(host, _)| is_loopback(host)),
-            "login" => is_loopback(target),
-            _ => false,
+/// Whether a call with a listed form only reads.
+pub fn only_reads(program: &str, form: &str, args: &[Arg]) -> bool {
+    let literals = || args.iter().filter_map(Arg::literal);
+    let has = |options: &[&str]| {
+        args.iter().any(|arg| arg.literal().is_none_or(|text| options.iter().any(|o| text.starts_with(o))))
+    };
+    match (program, form) {
+        (_, "access" | "token") => {
+            let next = literals().skip_while(|text| *text != form).nth(1);
+            next.is_some_and(|next| NPM_READS.contains(&next))
         }
+        ("cargo", "owner") => literals().any(|text| matches!(text, "--list" | "-l")) && !has(OWNER_CHANGES),
+        ("gem", "owner") => !has(OWNER_CHANGES),
+        ("vercel", "--prod") => literals().next().is_some_and(|word| VERCEL_READS.contains(&word)),
+        _ => false,
+    }
 }
+
+const NPM_READS: [&str; 6] = ["list", "ls", "get", "list-packages", "ls-packages", "ls-collaborators"];
+const OWNER_CHANGES: &[&str] = &["-a", "--a", "-r", "--r"];
+/// Subcommands of vercel that deploy nothing, whatever the environment.
+const VERCEL_READS: [&str; 7] = ["build", "pull", "dev", "list", "ls", "inspect", "logs"];
 
 /// Whether the last mention of a switch turns it on. A value of another option is not a mention.
 fn is_switched_on(args: &[Arg], long: &str, short: &[&str]) -> bool {
@@ -102,14 +113,4 @@ fn is_switched_on(args: &[Arg], long: &str, short: &[&str]) -> bool {
 
 pub fn is_off(value: &str) -> bool {
     matches!(value.to_lowercase().as_str(), "" | "false" | "none" | "never" | "no" | "0" | "f" | "off")
-}
-
-fn is_loopback(host: &str) -> bool {
-    let bare = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    bare == "localhost"
-        || bare.parse::<Ipv4Addr>().is_ok_and(|address| address.is_loopback())
-        || bare.parse::<Ipv6Addr>().is_ok_and(|address| address.is_loopback())
 }

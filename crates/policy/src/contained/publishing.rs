@@ -3,7 +3,7 @@
 //! Cloud programs (`aws`, `gcloud`, `az`, `kubectl`) are denied only where their purpose is to deploy: their hosts are
 //! not on the egress allowlist and the user's credentials are not in the sandbox.
 
-use super::{build_tasks, harmless_calls, npm_words};
+use super::{build_tasks, code_hosts, harmless_calls, local_targets, npm_words};
 use crate::policy_options::PolicyOptions;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::Arg;
@@ -85,13 +85,6 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["aws"], &["cloudformation deploy", "deploy", "s3 sync"]),
 ];
 
-/// Programs that talk to a code host: only these forms, which read, are allowed.
-const HOSTS: [&str; 3] = ["gh", "glab", "tea"];
-#[rustfmt::skip]
-const HOST_READS: [&str; 12] = [
-    "view", "list", "ls", "status", "diff", "checks", "checkout", "clone", "download", "watch", "verify", "show",
-];
-
 /// Options without a value that stand before a subcommand. After any other option, the next word may be its value.
 const FLAGS: [&str; 14] = [
     "--no-pager",
@@ -109,6 +102,9 @@ const FLAGS: [&str; 14] = [
     "--quiet",
     "-q",
 ];
+
+/// Options of Maven whose value is the next argument, which is then not a goal.
+const MAVEN_VALUED: [&str; 8] = ["-pl", "--projects", "-rf", "--resume-from", "-f", "--file", "-P", "-s"];
 
 /// The most arguments among which a subcommand is looked for.
 const MAX_LEADING: usize = 64;
@@ -136,7 +132,7 @@ pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
 /// The subcommand with which a call publishes; `None` if it does not.
 fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
     let form = match name {
-        name if HOSTS.contains(&name) => host_write(args),
+        name if code_hosts::PROGRAMS.contains(&name) => code_hosts::writing_form(args),
         "gradle" | "gradlew" | "sbt" => build_tasks::publishing_task(name, args),
         "npm" => listed_form(name, &npm_words::in_full(args)),
         name => listed_form(name, args),
@@ -144,7 +140,8 @@ fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
     let is_harmless = harmless_calls::shows_help(name, args)
         || harmless_calls::is_dry_run(name, &form, args)
         || harmless_calls::is_harmless_by_default(name, &form, args)
-        || harmless_calls::stays_on_loopback(name, &form, args);
+        || harmless_calls::only_reads(name, &form, args)
+        || local_targets::stays_local(name, &form, args);
     (!is_harmless).then_some(form)
 }
 
@@ -154,12 +151,21 @@ fn listed_form(name: &str, args: &[Arg]) -> Option<String> {
         PUBLISHERS.iter().filter(|(programs, _)| programs.contains(&name)).flat_map(|(_, forms)| *forms);
     let starts = starts(name, args);
     let matched = forms.copied().find(|form| match form.strip_prefix('~') {
-        Some(word) => args.iter().filter_map(Arg::literal).any(|text| names_word(text, word)),
+        Some(word) => {
+            let is_value =
+                |at: usize| is_maven(name) && at > 0 && MAVEN_VALUED.contains(&args[at - 1].text.as_str());
+            let mut words = args.iter().enumerate().filter(|(at, _)| !is_value(*at));
+            words.any(|(_, arg)| arg.literal().is_some_and(|text| names_word(text, word)))
+        }
         None if *form == "*" => !args.iter().any(|arg| arg.literal() == Some("--version")),
         None if *form == "!" => args.iter().all(|arg| is_option_of_default(&arg.text)),
         None => starts.iter().any(|start| matches_words(&args[*start..], form)),
     })?;
     Some(matched.trim_start_matches(['~', '*', '!']).to_owned())
+}
+
+fn is_maven(name: &str) -> bool {
+    matches!(name, "mvn" | "mvnw")
 }
 
 /// Whether an argument is a word of a form, also after a prefix as in `module:word`, or as an option that is turned on.
@@ -217,22 +223,4 @@ fn matches_words(args: &[Arg], form: &str) -> bool {
         }
     }
     false
-}
-
-/// The form of a call to a code host that may write.
-fn host_write(args: &[Arg]) -> Option<String> {
-    let mut words =
-        args.iter().filter(|arg| !arg.text.starts_with('-')).map(|arg| arg.literal().unwrap_or("…"));
-    let (Some(first), second) = (words.next(), words.next()) else { return None };
-    let writes_api = |arg: &Arg| {
-        ["-f", "-F", "--field", "--raw-field", "--input", "-X", "--method"]
-            .iter()
-            .any(|option| arg.text.starts_with(option))
-    };
-    let reads = match first {
-        "search" | "status" | "version" | "help" | "completion" => true,
-        "api" => !args.iter().any(writes_api),
-        _ => second.is_none_or(|second| HOST_READS.contains(&second)),
-    };
-    (!reads).then(|| [first, second.unwrap_or_default()].join(" ").trim_end().to_owned())
 }

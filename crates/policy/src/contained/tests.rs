@@ -435,6 +435,98 @@ fn what_publishes_nothing_is_allowed() {
 }
 
 #[test]
+fn dry_runs_and_forms_that_read_are_allowed() {
+    expect(
+        None,
+        &[
+            "cargo publish -n",
+            "gh pr create --dry-run",
+            "mix hex.publish --dry-run",
+            "git lfs push --dry-run origin",
+            "bundle exec rake -n release",
+            "npx np --preview",
+            "terraform apply -help && terraform -help apply",
+            "gh api --method GET search/issues -f q=x && gh api -X GET repos/a/b -f x=1",
+            "gh api graphql -f query='query { viewer { login } }' -F n=1",
+            "glab ci lint && npm access list packages && npm token list && npm access get status x",
+            "cargo owner --list serde && gem owner rails",
+            "vercel build --prod && mvn install -pl deploy && flyctl deploy --build-only",
+            "skopeo copy dir:a dir:b && skopeo copy docker://x/y oci:z",
+        ],
+    );
+    expect(
+        Some("contained.publish"),
+        &[
+            "gh release create v1 --dry-run",
+            "cargo yank -n",
+            "gh api -X GET -X POST repos/a/b",
+            "gh api -XDELETE repos/a/b",
+            "gh api repos/a/b -f x=GET",
+            "gh api graphql -f query='mutation { x }'",
+            "gh api graphql -F query=@x.graphql",
+            "gh api graphql --input x.json",
+            "gh api graphql -f query=\"$q\"",
+            "npm access public x",
+            "npm access set mfa=none list",
+            "npm token create",
+            "cargo owner --list --add x",
+            "gem owner rails --add x",
+            "gem owner rails -r x",
+            "vercel deploy --prod",
+            "vercel --prod build",
+            "mvn -pl a deploy",
+            "skopeo copy dir:a docker://x/y",
+            "skopeo copy dir:a docker://x/y --authfile dir:b",
+            "fly deploy --build-only=false",
+            "bundle exec rake release",
+        ],
+    );
+}
+
+#[test]
+fn targets_on_this_machine_are_allowed() {
+    expect(
+        None,
+        &[
+            "git push /tmp/remote.git main && git push file:///tmp/remote.git",
+            "git push ../other && git -C sub push -u ./remote HEAD:main && git push -o x ..",
+            "npm publish --registry http://localhost:4873 && npm --registry=http://127.0.0.1:4873/ publish",
+            "npm login --registry 'http://[::1]:4873' && pnpm publish --registry http://localhost:4873",
+            "gem push x.gem --host http://localhost:9292",
+            "twine upload --repository-url http://localhost:8080 dist/*",
+            "python -m twine upload --repository-url http://localhost:8080 dist/x",
+            "uv publish --publish-url http://localhost:8080",
+            "dotnet nuget push x.nupkg -s ./local",
+            "mvn deploy -DaltDeploymentRepository=local::default::file:./target/repo",
+            "skopeo copy dir:a docker://localhost:5000/x",
+        ],
+    );
+    expect(
+        Some("contained.publish"),
+        &[
+            "git push origin /tmp/remote.git",
+            "git push --repo ../other",
+            "git push -o ../other",
+            "git push file://example.org/x",
+            "git push .x",
+            "git -c url.https://x.org/.insteadOf=/tmp/ push /tmp/remote.git",
+            "npm publish --registry http://localhost:4873 --registry https://r.example",
+            "npm publish --registry http://localhost@r.example/",
+            "npm publish --registry http://localhost.r.example/",
+            "npm publish --registry http://127.0.0.2:4873",
+            "npm publish --registry http://r.example/localhost",
+            "npm publish --registry http://localhost:4873 --@x:registry=https://r.example",
+            "npm publish --registry $x",
+            "gem push x.gem --host https://r.example",
+            "uv publish --publish-url https://localhost.example",
+            "mvn deploy -DaltDeploymentRepository=a::file:x -DaltReleaseDeploymentRepository=a::https://r.example",
+            "cargo publish --registry http://localhost:80",
+            "docker push 127.0.0.2:5000/x",
+        ],
+    );
+}
+
+#[test]
 fn signals_to_everything_and_switches_are_denied() {
     expect(
         Some("contained.signal"),
