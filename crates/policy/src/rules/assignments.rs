@@ -37,6 +37,11 @@ pub fn judge_name(name: &str) -> RuleResult {
     Ok(())
 }
 
+/// Whether an assignment only turns paging off, as in `GIT_PAGER=cat`.
+pub fn is_plain_pager(name: &str, value: Option<&str>) -> bool {
+    matches!(name, "PAGER" | "GIT_PAGER") && value == Some("cat")
+}
+
 /// Whether a variable changes which code is loaded or run.
 pub fn is_dangerous(name: &str) -> bool {
     !HARMLESS.contains(&name)

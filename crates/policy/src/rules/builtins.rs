@@ -71,7 +71,14 @@ pub const RULES: &[Rule] = &[
             always("(cd src && go test ./...)"),
             never("cd .. && ls"),
             never("cd"),
+            always("cd src && ls && cd - && ls"),
+            always("cd src; ls; cd -; ls"),
             never("cd -"),
+            never("cd nowhere; cd -"),
+            never("(cd src); cd -"),
+            never("cd src && cd - && echo x > ../a.txt"),
+            never("cd src && cd - && cd - && echo x > ../../a.txt"),
+            never("OLDPWD=/ && cd - && ls"),
             never("cd $x"),
             never("cd .git && ls"),
             never("cd /tmp"),
@@ -193,6 +200,12 @@ pub const RULES: &[Rule] = &[
             in_run("node server.js & sleep 1; kill $!"),
             in_run("node s.js & PID=$!; sleep 1; kill $PID 2>/dev/null || true"),
             always("kill %1"),
+            always("kill -l; kill -l 9"),
+            always("kill -0 4242"),
+            always("sleep 9 & kill %%; kill %+"),
+            never("kill -0 -9 4242"),
+            never("kill -9 4242"),
+            never("kill -0 -1"),
             never("kill -9 -1"),
             never("kill 1"),
             never("kill $(pgrep x)"),
@@ -234,6 +247,14 @@ fn cd(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         [dashes, rest @ ..] if dashes.literal() == Some("--") => rest,
         args => args,
     };
+    if let [target] = args
+        && target.literal() == Some("-")
+        && scope.visited().first().is_some_and(|start| !scope.directories.contains(start))
+    {
+        // The shell has left its first directory, so that `OLDPWD` is a directory in which it has been.
+        scope.entered(scope.visited().to_vec(), false);
+        return Ok(());
+    }
     let target = match args {
         [target] => target.literal().filter(|text| !text.is_empty() && !text.starts_with('-')),
         _ => None,
@@ -400,6 +421,11 @@ fn trap(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
 }
 
 fn kill(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    if call.args.first().and_then(Arg::literal) == Some("-l") {
+        return Ok(());
+    }
+    let asks = call.args.first().and_then(Arg::literal) == Some("-0")
+        && !call.args[1..].iter().any(|arg| arg.text.starts_with('-'));
     let mut after_target = false;
     for arg in call.args {
         match arg.literal() {
@@ -407,9 +433,9 @@ fn kill(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
                 "-9" | "-15" | "-2" | "-0" | "-TERM" | "-KILL" | "-INT" | "-HUP" | "-SIGTERM" | "-SIGKILL"
                 | "-SIGINT",
             ) if !after_target => {}
-            Some(job) if job.strip_prefix('%').is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())) => {
-                after_target = true
-            }
+            Some(job) if is_own_job(job) => after_target = true,
+            // Signal 0 only asks whether the process exists.
+            Some(pid) if asks && pid.bytes().all(|b| b.is_ascii_digit()) => after_target = true,
             // `judge_kill_words` has checked that it is a number, but only in the shell's own words.
             None if call.caller == Caller::Shell => after_target = true,
             _ => {
@@ -422,4 +448,11 @@ fn kill(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         }
     }
     Ok(())
+}
+
+/// Whether this is `%1`, or `%%`, `%+` or `%-`: a job that this shell started.
+fn is_own_job(target: &str) -> bool {
+    target
+        .strip_prefix('%')
+        .is_some_and(|job| matches!(job, "%" | "+" | "-") || job.bytes().all(|b| b.is_ascii_digit()))
 }

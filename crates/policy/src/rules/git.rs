@@ -48,6 +48,20 @@ pub const RULES: &[Rule] = &[Rule {
         never("git rm -rf ."),
         never("git push"),
         never("git push --force"),
+        always("git push --help && git help push && git help"),
+        always("git push --dry-run && git push -n origin main"),
+        always("git -c core.pager=cat log && GIT_PAGER=cat git log"),
+        always("PAGER=cat git log"),
+        never("GIT_PAGER=./evil git log"),
+        never("GIT_PAGER=$x git log"),
+        never("git -c core.pager='cat; rm x' log"),
+        never("git push --dry-run --no-dry-run"),
+        never("git push --dry-run --receive-pack=./evil origin"),
+        never("git push --dry-run ext::./evil"),
+        never("git push --dry-run ../other"),
+        never("git push ../other"),
+        never("git help -w push"),
+        never("git push -o -n"),
         never("git push -f origin main"),
         never("git push origin +main"),
         never("git checkout -- .autonoe/status.json"),
@@ -194,6 +208,9 @@ fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult 
     let rest = global_options(scope, args)?;
     special::deny_nested_repository(scope)?;
     let Some((name, args)) = rest.split_first() else { return Ok(()) };
+    if special::only_shows(name, args) {
+        return Ok(());
+    }
     let known = name.literal().and_then(|name| SUBCOMMANDS.iter().find(|subcommand| subcommand.name == name));
     let Some(subcommand) = known else {
         return deny_with_hint(

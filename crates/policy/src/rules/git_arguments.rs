@@ -74,7 +74,9 @@ pub fn global_options<'c>(scope: &mut CommandScope<'_>, args: &'c [Arg]) -> Resu
             }
             (Some("-c"), [setting, after @ ..]) => {
                 let key = setting.text.split_once('=').map(|(key, _)| key);
-                if setting.kind == ArgKind::Several || !key.is_some_and(is_harmless_setting) {
+                let has_plain_pager = setting.literal().is_some_and(|text| text == "core.pager=cat");
+                let is_harmless = has_plain_pager || key.is_some_and(is_harmless_setting);
+                if setting.kind == ArgKind::Several || !is_harmless {
                     return Err(denied_setting(&setting.text));
                 }
                 rest = after;

@@ -53,6 +53,25 @@ pub fn deny_nested_repository(scope: &CommandScope<'_>) -> RuleResult {
     Ok(())
 }
 
+/// Whether a call only shows help, or what a push would do. No other option is accepted, since some run programs.
+pub fn only_shows(name: &Arg, args: &[Arg]) -> bool {
+    let is_word = |text: &str| {
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._/-".contains(&b))
+    };
+    let all = |accepts: &dyn Fn(&str) -> bool| args.iter().all(|arg| arg.literal().is_some_and(accepts));
+    let is_dry = |text: &str| matches!(text, "--dry-run" | "-n");
+    match (name.literal(), args) {
+        (Some("help"), _) => all(&is_word),
+        (Some("push"), [only]) if matches!(only.literal(), Some("--help" | "-h")) => true,
+        (Some("push"), _) => {
+            args.iter().any(|arg| arg.literal().is_some_and(is_dry))
+                && all(&|text| is_dry(text) || is_word(text))
+        }
+        _ => false,
+    }
+}
+
 /// For subcommands without further checks.
 pub fn no_extra_check(_: &mut CommandScope<'_>, _: &[Arg]) -> RuleResult {
     Ok(())

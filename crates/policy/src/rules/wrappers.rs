@@ -5,6 +5,7 @@ use super::options::{OptionSyntax, ParsedArgs, parse_leading};
 use super::reads;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
+use super::secrets;
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -57,6 +58,20 @@ pub const RULES: &[Rule] = &[
             never("env -C / ls"),
             never("env FLASK_APP=/x/app.py flask run"),
             never("env GOCACHEPROG=./evil go build"),
+        ],
+    },
+    Rule {
+        name: "printenv",
+        commands: &["printenv"],
+        run_only: false,
+        judge: printenv,
+        examples: &[
+            always("printenv PATH"),
+            always("printenv HOME PATH | head"),
+            never("printenv"),
+            never("printenv -0"),
+            never("printenv $x"),
+            never("ls | xargs printenv"),
         ],
     },
     Rule {
@@ -163,6 +178,14 @@ fn env(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         );
     }
     run(scope, "env", rest)
+}
+
+fn printenv(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    let is_name = |arg: &Arg| arg.literal().is_some_and(|text| !text.is_empty() && !text.starts_with('-'));
+    match !call.args.is_empty() && call.args.iter().all(is_name) {
+        true => Ok(()),
+        false => secrets::prints_variables("printenv"),
+    }
 }
 
 fn xargs(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {

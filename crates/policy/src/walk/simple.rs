@@ -14,12 +14,15 @@ impl<'a> Walker<'a> {
         let is_read = simple.words.first().and_then(Word::bare) == Some("read");
         for assignment in simple.assignments.iter().chain(&simple.declared) {
             // In `IFS= read line` the assignment only affects `read`.
-            if !(is_read && assignment.name == "IFS") {
+            let value = match &assignment.value {
+                Value::Scalar(word) => literal(word),
+                Value::Array(_) => None,
+            };
+            let affects_only_read = is_read && assignment.name == "IFS";
+            if !affects_only_read && !assignments::is_plain_pager(&assignment.name, value.as_deref()) {
                 assignments::judge_name(&assignment.name)?;
             }
-            if let Value::Scalar(word) = &assignment.value {
-                assignments::judge_value(&mut self.scope, &assignment.name, literal(word).as_deref())?;
-            }
+            assignments::judge_value(&mut self.scope, &assignment.name, value.as_deref())?;
             self.assigned_value(assignment)?;
         }
         let arrays = &self.script.arrays;
