@@ -4,10 +4,10 @@ use crate::words::Arg;
 
 /// Programs whose `--dry-run` publishes nothing.
 #[rustfmt::skip]
-const DRY_RUNS: [&str; 25] = [
+const DRY_RUNS: [&str; 27] = [
     "npm", "pnpm", "yarn", "bun", "deno", "jsr", "nx", "cargo", "kubectl", "oc", "helm", "uv", "poetry", "goreleaser",
     "semantic-release", "release-it", "wrangler", "dart", "flutter", "gradle", "gradlew", "git",
-    "gh", "mix", "rake",
+    "gh", "mix", "rake", "cap", "supabase",
 ];
 
 /// Programs that do not take `--help` after a subcommand for a question.
@@ -34,7 +34,7 @@ pub fn shows_help(program: &str, args: &[Arg]) -> bool {
 /// Whether a call only shows what it would do.
 pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
     let short: &[&str] = match (program, form) {
-        ("git", "push") | ("cargo", "publish") | ("dart" | "flutter" | "rake", _) => &["-n"],
+        ("git", "push") | ("cargo", "publish") | ("dart" | "flutter" | "rake" | "cap", _) => &["-n"],
         ("git", "lfs push") | ("nx", _) => &["-d"],
         ("git", _) => return false,
         ("gh", form) if form != "pr create" => return false,
@@ -48,11 +48,12 @@ pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
     DRY_RUNS.contains(&program) && is_switched_on(args, "dry-run", short)
 }
 
-/// Whether a call publishes only with an option that it does not have.
-pub fn is_harmless_by_default(program: &str, form: &str, args: &[Arg]) -> bool {
+/// Whether a call publishes nothing because of an option that it has or does not have.
+pub fn is_harmless_by_option(program: &str, form: &str, args: &[Arg]) -> bool {
     let literals = || args.iter().filter_map(Arg::literal);
     match (program, form) {
         ("cargo", "smart-release") => !literals().any(|text| matches!(text, "--execute" | "-e")),
+        ("supabase", "db push") => literals().any(|text| text == "--local"),
         ("electron-builder", "--publish" | "-p") => {
             let at = args.iter().rposition(|arg| matches!(arg.literal(), Some("--publish" | "-p")));
             at.and_then(|at| args.get(at + 1)).and_then(Arg::literal) == Some("never")

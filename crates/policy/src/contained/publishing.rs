@@ -139,7 +139,7 @@ fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
     }?;
     let is_harmless = harmless_calls::shows_help(name, args)
         || harmless_calls::is_dry_run(name, &form, args)
-        || harmless_calls::is_harmless_by_default(name, &form, args)
+        || harmless_calls::is_harmless_by_option(name, &form, args)
         || harmless_calls::only_reads(name, &form, args)
         || local_targets::stays_local(name, &form, args);
     (!is_harmless).then_some(form)

@@ -445,6 +445,7 @@ fn dry_runs_and_forms_that_read_are_allowed() {
             "git lfs push --dry-run origin",
             "bundle exec rake -n release",
             "npx np --preview",
+            "cap production deploy -n && supabase db push --dry-run && supabase db push --local",
             "terraform apply -help && terraform -help apply",
             "gh api --method GET search/issues -f q=x && gh api -X GET repos/a/b -f x=1",
             "gh api graphql -f query='query { viewer { login } }' -F n=1",
