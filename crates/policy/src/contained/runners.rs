@@ -11,10 +11,11 @@ const MANAGERS: [&str; 4] = ["bun", "yarn", "pnpm", "deno"];
 const MANAGER_WORDS: [&str; 5] = ["run", "exec", "x", "dlx", "task"];
 
 /// Packages and modules whose name is not that of their program.
-const PACKAGES: [(&str, &str); 7] = [
+const PACKAGES: [(&str, &str); 8] = [
     ("firebase-tools", "firebase"),
     ("aws-cdk", "cdk"),
     ("changesets", "changeset"),
+    ("angular", "ng"),
     ("aws-amplify", "amplify"),
     ("semantic_release", "semantic-release"),
     ("python-semantic-release", "semantic-release"),
