@@ -87,10 +87,11 @@ fn assert_denials_are_seen(project: &CliTestProject, run: &RunOutput) {
 #[test]
 fn commands_get_an_allowlisted_environment_without_keys() {
     let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("names.sh", "export -p > names.txt; exit 3\n");
     let model = model(&always(
         r#"
           [[conversation.turn]]
-          call = [{ tool = "Bash", input = { command = "export -p > names.txt; exit 3" } }]
+          call = [{ tool = "Bash", input = { command = "bash names.sh" } }]
           [[conversation.turn]]
           expect = "Exit code 3"
           call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
