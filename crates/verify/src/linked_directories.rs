@@ -14,6 +14,9 @@ const MAX_FILES: usize = 100_000;
 /// The most links that one path may go through, as in the kernel.
 const MAX_LINKS: usize = 40;
 
+/// Beginnings of paths where each process sees other files.
+pub(crate) const OF_PROCESSES: [&str; 3] = ["/proc/", "/dev/fd", "/dev/std"];
+
 /// The links below `root` that lead to directories or to `protected` files, and where they lead in the end; their targets, if that is outside
 /// or not there.
 pub(crate) fn linked_directories(root: &Path, protected: &[PathBuf]) -> BTreeMap<String, String> {
@@ -33,16 +36,24 @@ pub(crate) fn linked_directories(root: &Path, protected: &[PathBuf]) -> BTreeMap
     let links = walk.filter_map(Result::ok).take(MAX_FILES).filter(|entry| entry.path_is_symlink());
     links
         .filter(|link| {
-            !fs::metadata(link.path()).is_ok_and(|target| target.is_file()) || is_judge(link.path())
+            !fs::metadata(link.path()).is_ok_and(|target| target.is_file())
+                || is_judge(link.path())
+                || is_of_process(link.path())
         })
         .filter_map(|link| {
-            let end = link.path().canonicalize().ok();
+            let end = link.path().canonicalize().ok().filter(|_| !is_of_process(link.path()));
             let inside = end.and_then(|end| Some(end.strip_prefix(&real).ok()?.to_owned()));
             let target = inside.or_else(|| fs::read_link(link.path()).ok())?;
             let path = link.path().strip_prefix(root).ok()?;
             Some((path.to_str()?.to_owned(), target.to_string_lossy().into_owned()))
         })
         .collect()
+}
+
+/// Whether a link leads to a place where each process sees another file, so that nobody can say where it leads.
+fn is_of_process(link: &Path) -> bool {
+    let target = fs::read_link(link).unwrap_or_default();
+    OF_PROCESSES.iter().any(|place| target.as_os_str().as_encoded_bytes().starts_with(place.as_bytes()))
 }
 
 /// All links that a path goes through below `top`, in turn, the path itself included.
@@ -119,5 +130,10 @@ mod tests {
         let judge = found(&[top.join("v1/run.sh"), top.join("tests/run.sh")]);
         assert_eq!(judge[2], link("detour.sh", "v1/run.sh"));
         assert_eq!(judge.len(), 4, "the other one is protected itself");
+        let here = std::env::current_dir().unwrap();
+        let seen = std::fs::read_dir(here).unwrap().flatten().find(|entry| entry.path().is_file()).unwrap();
+        let target = format!("/proc/self/cwd/{}", seen.file_name().display());
+        symlink(&target, top.join("out")).unwrap();
+        assert!(top.join("out").is_file() && found(&[]).contains(&link("out", &target)));
     }
 }

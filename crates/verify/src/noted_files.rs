@@ -210,10 +210,11 @@ fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -
         || commands.iter().flat_map(|command| command.split(['\n', ';', '&', '|'])).any(names)
 }
 
-/// A path without what it begins with, if that is computed: `src` of `./src`, `$PWD/src`, and of the rest of `$(pwd)/src`.
+/// A path without what it begins with, if that is computed: `src` of `./src`, `$PWD/src`, and of the rest of `$(pwd)/src` and of Python's
+/// `f"{top}/src"`.
 fn below_a_variable(word: &str) -> &str {
     let word = match word.split_once('/') {
-        Some((first, rest)) if first.starts_with('$') => rest,
+        Some((first, rest)) if first.starts_with('$') || first.ends_with('}') => rest,
         _ => word,
     };
     word.trim_start_matches("./").trim_start_matches('/')

@@ -10,6 +10,7 @@ use crate::check_results::CheckResults;
 use crate::checkout::Checkout;
 use crate::checks::{check_key, is_vacuous};
 use crate::evidence::CheckEvidence;
+use crate::linked_directories::OF_PROCESSES;
 use crate::oracles;
 use crate::path_walk::PathWalk;
 use crate::user_scripts::scripts_of_user;
@@ -73,7 +74,7 @@ pub(super) fn leads_elsewhere(
     let judges = |target: &str| {
         let own = |path: &str| check.protect.iter().any(|glob| oracles::is_protected_by(glob, path));
         // Each process sees another file there.
-        let is_of_process = ["/proc/", "/dev/fd", "/dev/std"].iter().any(|start| target.starts_with(start));
+        let is_of_process = OF_PROCESSES.iter().any(|start| target.starts_with(start));
         match registry.files.contains_key(&ProtectedPath::new(target)) {
             _ if is_of_process => !check.protect.is_empty(),
             true => own(target),
