@@ -7,6 +7,7 @@ mod earlier_work;
 mod fetch;
 mod fixture;
 mod fleet_clone;
+mod held_back;
 mod killed_landing;
 mod landing;
 mod note_home;
