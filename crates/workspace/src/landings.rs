@@ -59,6 +59,9 @@ struct LandingNote {
     /// The branch that was checked out, if it landed there; earlier versions have not noted it.
     #[serde(default)]
     checked_out: Option<String>,
+    /// Whether it was left on a branch of the run's own, from where the user may have merged it.
+    #[serde(default)]
+    is_apart: bool,
 }
 
 impl LandingNote {
@@ -69,6 +72,7 @@ impl LandingNote {
             is_users: false,
             branch: None,
             checked_out: None,
+            is_apart: false,
         }
     }
 }
@@ -90,6 +94,12 @@ impl Hub {
     }
 
     fn all_landings(&self) -> Vec<LandingNote> {
+        let mut landings = self.landing_notes();
+        landings.retain(|landing| !landing.is_apart);
+        landings
+    }
+
+    fn landing_notes(&self) -> Vec<LandingNote> {
         let text = read_text(&self.layout.directory().join(FILE), DOCUMENT_LIMIT).ok().flatten();
         // A killed process may have left half a line.
         text.unwrap_or_default().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
@@ -124,6 +134,12 @@ impl Hub {
         self.append_landing(&note).map_err(|error| self.unwritable(&error))
     }
 
+    /// Notes what had been settled with a commit that waits on the branch of its run.
+    pub(crate) fn note_apart(&self, commit: &str, settled: &Settled) -> Result<(), Fault> {
+        let note = LandingNote { is_apart: true, ..LandingNote::new(commit, settled) };
+        self.append_landing(&note).map_err(|error| self.unwritable(&error))
+    }
+
     /// The branch on which a commit has landed, if the user had named one.
     pub(crate) fn landed_on(&self, commit: &str) -> Option<String> {
         let mut landings = self.all_landings().into_iter().rev();
@@ -146,7 +162,7 @@ impl Hub {
     fn append_landing(&self, note: &LandingNote) -> io::Result<()> {
         let path = self.layout.directory().join(FILE);
         let line = serde_json::to_string(note)?;
-        let landings = self.all_landings();
+        let landings = self.landing_notes();
         if landings.len() < 2 * REMEMBERED {
             // A line of its own, whatever a killed process has left before it.
             return writeln!(OpenOptions::new().create(true).append(true).open(path)?, "\n{line}");
@@ -218,7 +234,8 @@ impl Hub {
         settled: &Settled,
         from: &ProjectRevision,
     ) -> Result<BTreeSet<String>, Fault> {
-        let mut landings = self.landings();
+        let mut landings = self.landing_notes();
+        landings.retain(|landing| landing.branch.is_none());
         landings.reverse();
         let Some(head) = from.commit.as_deref().filter(|_| !landings.is_empty()) else {
             return Ok(BTreeSet::new());

@@ -1,6 +1,6 @@
 //! Which deliverables have come how far.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::DeliverableStatus;
@@ -12,23 +12,31 @@ use serde::{Deserialize, Serialize};
 pub struct Settled {
     pub passed: BTreeSet<String>,
     pub verified: BTreeSet<String>,
+    /// The commits on which they were verified, by id.
+    #[serde(skip)]
+    pub verified_on: BTreeMap<String, String>,
 }
 
 impl Settled {
     pub fn of(status: &ProjectStatus) -> Self {
         let passed = || status.active().filter(|item| item.status == DeliverableStatus::Passed);
         let is_verified = |assurance: Option<Assurance>| assurance == Some(Assurance::Verified);
+        let verified = || passed().filter(|item| is_verified(item.assurance()));
         Self {
             passed: passed().map(|item| item.id.clone()).collect(),
-            verified: passed()
-                .filter(|item| is_verified(item.assurance()))
-                .map(|item| item.id.clone())
+            verified: verified().map(|item| item.id.clone()).collect(),
+            verified_on: verified()
+                .filter_map(|item| Some((item.id.clone(), item.finding.as_ref()?.commit.clone()?)))
                 .collect(),
         }
     }
 
     /// What both have.
     pub(crate) fn common(&self, other: &Self) -> Self {
-        Self { passed: &self.passed & &other.passed, verified: &self.verified & &other.verified }
+        Self {
+            passed: &self.passed & &other.passed,
+            verified: &self.verified & &other.verified,
+            verified_on: BTreeMap::new(),
+        }
     }
 }

@@ -70,6 +70,8 @@ pub struct WorkspaceSite {
     last_landed: Option<String>,
     /// What is verified was verified on this commit; nothing after it lands.
     checked: CheckedCommit,
+    /// The last commit on which all that has passed was checked again.
+    confirmed: Option<String>,
     landing_hold: LandingHold,
     /// Whether workers have taken over: what the workspace has is known, and only they change the run's branch.
     is_left: bool,
@@ -220,6 +222,7 @@ impl WorkspaceSite {
             last_session: 0,
             last_landed: None,
             checked: CheckedCommit::default(),
+            confirmed: None,
             landing_hold: LandingHold::default(),
             is_left: false,
         };
@@ -335,12 +338,23 @@ impl WorkspaceSite {
         !self.options.is_throwaway
             && !settled.verified.is_empty()
             && self.has_more_to_land(settled)
-            && self.checked.get() != last
+            && (self.checked.get() != last || last.is_some_and(|last| !self.is_verified_on(&last, settled)))
+    }
+
+    /// Whether all that would land as verified was verified on this commit, and not on an earlier one. A later claim may have failed on it.
+    fn is_verified_on(&self, commit: &str, settled: &Settled) -> bool {
+        // The merge queue of workers checks each commit that it accepts.
+        let mut new = settled.verified_on.iter().filter(|(id, _)| !self.landed.verified.contains(*id));
+        let follows = |found: &str| {
+            self.hub.layout.with_own_commits(vec![found.to_owned()]).iter().any(|own| own == commit)
+        };
+        self.is_left || new.all(|(_, found)| follows(found))
     }
 
     /// All that is verified was verified on the commit that was fetched last.
-    pub(crate) fn confirmed(&self) {
-        self.checked.set(self.hub.last_fetched(&self.workspace));
+    pub(crate) fn confirmed(&mut self) {
+        self.confirmed = self.hub.last_fetched(&self.workspace);
+        self.checked.set(self.confirmed.clone());
     }
 
     /// What had passed may have failed since: it can then land once more.
@@ -410,7 +424,7 @@ impl WorkspaceSite {
         let mut events = Vec::new();
         if !settled.verified.is_empty()
             && (self.has_more_to_land(settled) || self.options.when == LandWhen::End)
-            && let Some(checked) = self.checked.get()
+            && let Some(checked) = self.checked.get().filter(|checked| self.is_verified_on(checked, settled))
         {
             events.extend(self.land(&checked, settled, LandingConsent::default()).await?);
         }
@@ -424,11 +438,14 @@ impl WorkspaceSite {
             self.hub.remove_merged_branches(&self.from).await?;
             return Ok(events);
         };
+        let is_time = match settled.verified.is_empty() {
+            true => self.has_more_to_land(settled) || self.options.when == LandWhen::End,
+            // It is what an earlier run has left, and all that is verified was verified on it now.
+            false => self.is_confirmed(&commit, settled),
+        };
         if self.is_landing_own_edits(&commit).await? {
             events.extend(self.land_own_edits(settled).await?);
-        } else if settled.verified.is_empty()
-            && (self.has_more_to_land(settled) || self.options.when == LandWhen::End)
-        {
+        } else if is_time {
             events.extend(self.land(&commit, settled, LandingConsent::default()).await?);
             events.extend(self.land_own_edits(settled).await?);
         } else if self.last_refusal.is_none() {
@@ -437,6 +454,7 @@ impl WorkspaceSite {
                 LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
             };
             let (branch, why) = self.hub.leave_apart(&self.workspace, &commit, &self.from, why).await?;
+            self.note_apart(&commit, settled)?;
             events.push(SiteEvent::Apart { branch, commit, why });
         }
         Ok(events)
@@ -483,6 +501,13 @@ impl WorkspaceSite {
             LandWhen::Verified => !settled.verified.is_subset(&self.landed.verified),
             LandWhen::End | LandWhen::Never => false,
         }
+    }
+
+    /// Whether all that is verified was verified on this commit, and nothing else decides when it lands.
+    fn is_confirmed(&self, commit: &str, settled: &Settled) -> bool {
+        let is_all = settled.verified_on.values().all(|found| found == commit);
+        let is_time = matches!(self.options.when, LandWhen::Passed | LandWhen::Verified);
+        is_time && is_all && !self.landing_hold.is_on() && self.confirmed.as_deref() == Some(commit)
     }
 
     /// Lands what an earlier process of the run has edited and not landed, before the first session.
@@ -572,6 +597,7 @@ impl WorkspaceSite {
                     return Ok(None);
                 }
                 self.last_refusal = Some(SaidRefusal { why: why.clone(), session: self.last_session });
+                self.note_apart(&commit, settled)?;
             }
             _ => {
                 if self.options.target == LandingTarget::CheckedOut {
@@ -584,6 +610,14 @@ impl WorkspaceSite {
             }
         }
         Ok(Some(event))
+    }
+
+    /// An agent in a slot has no deliverables.
+    fn note_apart(&self, commit: &str, settled: &Settled) -> Result<(), Fault> {
+        match self.options.slot {
+            None => self.hub.note_apart(commit, settled),
+            Some(_) => Ok(()),
+        }
     }
 
     fn note_landing(&self, commit: &str) -> Result<(), Fault> {

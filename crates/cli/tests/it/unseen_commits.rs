@@ -255,3 +255,93 @@ fn commits_whose_branch_the_user_has_removed_or_moved_are_named_as_what_they_are
     assert!(command(&project, &["land"], 0).contains("[LANDED]"));
     assert_eq!(project.read("a.txt"), "a\n");
 }
+
+/// A project with a check for A and one for B.
+fn with_two_checks() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    let check = |id: &str, file: &str| format!("```check {id} name={file}\n$ cat {file}.txt\nbuilt\n```\n\n");
+    project.write("SPEC.md", &format!("# Spec\n\n{}{}", check("A", "a"), check("B", "b")));
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    project
+}
+
+/// A session that runs each command and then claims the deliverable beside it.
+fn session(steps: &[(&str, &str)]) -> String {
+    let turns = steps.iter().map(|(command, id)| {
+        format!(
+            r#"
+              [[conversation.turn]]
+              call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
+              [[conversation.turn]]
+              call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+            "#
+        )
+    });
+    always(&(turns.collect::<String>() + "[[conversation.turn]]\ntext = 'done'\n"))
+}
+
+#[test]
+fn a_commit_that_breaks_what_has_passed_does_not_land_with_it() {
+    let project = with_two_checks();
+    let model = model(&session(&[
+        ("echo built > a.txt; git add a.txt; git commit -qm good", "A"),
+        ("git rm -q a.txt; git commit -qm bad", "B"),
+    ]));
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("max_iterations", 4);
+    assert!(!run.stderr.contains("[LANDED]"), "nothing passes on the last commit: {}", run.stderr);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "work");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("0/2 deliverables passed"), "{status}");
+}
+
+#[test]
+fn what_was_left_over_lands_when_the_next_run_has_verified_it() {
+    let project = with_two_checks();
+    let model = model(&session(&[
+        ("echo built | tee a.txt > b.txt; git add .; git commit -qm built; echo left > left.txt", "A"),
+        ("true", "B"),
+    ]));
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("all_passed", 0);
+    assert!(!project.path("left.txt").exists(), "no check has seen it: {}", run.stderr);
+    let run = project.run(&model, &["run", "-n", "1"]);
+    assert!(run.stderr.contains("[LANDED]") && !run.stderr.contains("[NOT LANDED]"), "{}", run.stderr);
+    assert_eq!(project.read("left.txt"), "left\n");
+    let status = command(&project, &["status"], 0);
+    assert!(!status.contains("have not landed"), "{status}");
+}
+
+#[test]
+fn what_the_user_has_merged_stays_passed_when_the_rest_is_discarded() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    for id in ["A", "B"] {
+        let build = format!("echo {id} > {id}.txt; git add .; git commit -qm {id}");
+        let model = model(&session(&[(build.as_str(), id)]));
+        project.command(&model, &["run", "-n", "1", "--land", "never"]).output().expect("started");
+    }
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Branch autonoe/2 has commits that have not landed"), "it has all: {status}");
+    project.git(&["merge", "-q", "autonoe/1"]);
+    let discarded = command(&project, &["land", "--discard"], 0);
+    assert!(discarded.contains("Pending again: B.\n"), "the user has A: {discarded}");
+}
+
+#[test]
+fn commits_that_do_not_continue_the_users_are_for_git_to_merge() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
+    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    project.commit(&[("mine.txt", "")]);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("`git merge --no-overwrite-ignore autonoe/1` merges them"), "{status}");
+    // They are said to wait although there is no status.
+    std::fs::remove_file(project.path(".autonoe/status.json")).expect("removed");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Branch autonoe/1 has commits that have not landed"), "{status}");
+}
