@@ -31,11 +31,11 @@ pub struct UnseenWork {
 }
 
 impl UnseenWork {
-    pub fn of(project: &Project, status: &ProjectStatus, environment: &Environment) -> Self {
+    pub fn of(project: &Project, status: Option<&ProjectStatus>, environment: &Environment) -> Self {
         Self {
             commits: UnseenCommits::of_last_run(project, status, environment),
-            head: unseen_head(project, status),
-            older: verified_on_older(project, status),
+            head: status.and_then(|status| unseen_head(project, status)),
+            older: status.and_then(|status| verified_on_older(project, status)),
         }
     }
 
@@ -78,6 +78,9 @@ pub struct UnseenCommits {
     /// Whether the user's repository has the branch.
     #[serde(skip)]
     has_branch: bool,
+    /// Whether they continue the user's branch, so that they can land there.
+    #[serde(skip)]
+    is_continuation: bool,
     /// Whether `autonoe land --checked` has something to land.
     #[serde(skip)]
     is_checked_part_waiting: bool,
@@ -85,8 +88,12 @@ pub struct UnseenCommits {
 
 impl UnseenCommits {
     /// `None` if all commits of the last run have landed, and checks have seen them or nothing is verified.
-    fn of_last_run(project: &Project, status: &ProjectStatus, environment: &Environment) -> Option<Self> {
-        let verified = verified_commits(project, status);
+    fn of_last_run(
+        project: &Project,
+        status: Option<&ProjectStatus>,
+        environment: &Environment,
+    ) -> Option<Self> {
+        let verified = status.map(|status| verified_commits(project, status)).unwrap_or_default();
         let Some(RunTip { branch, commit }) = HubLayout::in_state(project.state_dir()).runs().next() else {
             // The project may have been moved: then only its branches tell of runs.
             let found = has_branches_of_runs(project.root()).then(|| unlanded(project, environment));
@@ -115,11 +122,12 @@ impl UnseenCommits {
         found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, has_branch, ..Self::default() }))
     }
 
-    fn unlanded(Unlanded { branch, users_branch, mut others, had_landed, .. }: Unlanded) -> Self {
+    fn unlanded(unlanded: Unlanded) -> Self {
+        let Unlanded { branch, users_branch, mut others, had_landed, is_continuation, .. } = unlanded;
         let has_branch = users_branch.is_some();
         let branch = users_branch.unwrap_or(branch);
         others.retain(|other| *other != branch);
-        Self { branch, others, commits: Some(0), had_landed, has_branch, ..Self::default() }
+        Self { branch, others, commits: Some(0), had_landed, has_branch, is_continuation, ..Self::default() }
     }
 
     fn unseen(branch: String, part: &CheckedPart) -> Self {
@@ -150,9 +158,13 @@ impl UnseenCommits {
                 true => "had landed and that your branch no longer has",
                 false => "have not landed",
             };
-            let land = match self.others.is_empty() && !self.had_landed {
-                true => ", `autonoe land` lands them",
-                false => "",
+            let land = match self.is_continuation {
+                _ if !self.others.is_empty() || self.had_landed => String::new(),
+                true => ", `autonoe land` lands them".to_owned(),
+                false if self.has_branch => {
+                    format!(", `git merge --no-overwrite-ignore {}` merges them", self.branch)
+                }
+                false => String::new(),
             };
             return format!("{} commits that {not_there}: `autonoe diff` shows them{land}", self.who_has());
         }

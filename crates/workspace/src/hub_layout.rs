@@ -100,12 +100,14 @@ impl HubLayout {
 
     /// Whether the workspace of `run` has a commit that was not brought to the hub, because a process was killed.
     pub fn has_commits_in_workspace(&self) -> bool {
-        let (head, last) = (head_commit(&self.tree(WORKSPACE)), self.runs().next());
+        let head = head_commit(&self.tree(WORKSPACE));
+        let (last, mut runs) = (self.runs().next(), self.runs());
         // Where workers have been, what this workspace had was brought to the hub before.
         let merged = read_text(&self.git_dir().join(hub_refs::MERGED), SETTINGS_LIMIT).ok().flatten();
         let is_new = |head: &String| {
             last.is_some_and(|run| {
-                run.commit != *head && merged.is_none_or(|merged| merged.trim() != run.commit)
+                let is_in_hub = runs.any(|run| run.commit == *head);
+                !is_in_hub && merged.is_none_or(|merged| merged.trim() != run.commit)
             })
         };
         head.filter(is_new).is_some_and(|head| !self.discarded().contains(&head))

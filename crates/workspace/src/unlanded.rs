@@ -43,6 +43,8 @@ pub struct Unlanded {
     pub others: Vec<String>,
     /// Whether some of them had landed, and the user has removed them from the branch since.
     pub had_landed: bool,
+    /// Whether they continue the user's branch, so that they can land there.
+    pub is_continuation: bool,
     from: ProjectRevision,
 }
 
@@ -98,10 +100,36 @@ impl Hub {
         let mut waiting = last.into_iter().chain(apart);
         let Some(RunTip { branch, commit }) = waiting.next() else { return Ok(None) };
         let users_branch = if is_of_last { users_branch } else { Some(branch.clone()) };
-        let others = waiting.map(|tip| tip.branch).collect();
+        let others = self.beyond(&commit, waiting.collect()).await?;
+        let is_continuation = self.is_on_top(&commit, &from).await?;
         let had_landed =
             self.landed_on(&commit).is_some() || self.removed(&commit, &from).await? != Removed::Nothing;
-        Ok(Some(Unlanded { branch, users_branch, commit, others, had_landed, from }))
+        Ok(Some(Unlanded { branch, users_branch, commit, others, had_landed, is_continuation, from }))
+    }
+
+    /// The branches of those that have more than the commit.
+    async fn beyond(&self, commit: &str, tips: Vec<RunTip>) -> Result<Vec<String>, Fault> {
+        let room = self.room(self.layout.readable(), [])?;
+        let beyond = async {
+            let mut beyond = Vec::new();
+            for tip in tips {
+                if tip.commit != commit && !self.is_ancestor(&room, &tip.commit, commit).await? {
+                    beyond.push(tip.branch);
+                }
+            }
+            Ok(beyond)
+        };
+        let beyond = beyond.await;
+        room.close().await;
+        beyond
+    }
+
+    async fn is_on_top(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+        let Some(head) = &from.commit else { return Ok(true) };
+        let room = self.room(self.layout.readable(), [])?;
+        let is_on_top = self.is_ancestor(&room, head, commit).await;
+        room.close().await;
+        is_on_top
     }
 
     pub(crate) async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {

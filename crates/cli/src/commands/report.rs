@@ -119,7 +119,7 @@ fn facts_of_run(
     let mut facts = gather(project, run, Timestamp::now())?;
     // While agents work, there always are some.
     if facts.is_last && ProjectLock::status(project) == LockStatus::Free {
-        facts.unseen = UnseenWork::of(project, &facts.status, environment).sentences();
+        facts.unseen = UnseenWork::of(project, Some(&facts.status), environment).sentences();
     }
     let changed = runtime()?.block_on(changes(project, &facts, environment, no_sandbox));
     if let Ok(changes) = &changed {

@@ -128,9 +128,10 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         None => Vec::new(),
     };
     // While agents work, there always are some.
-    let quiet = status.as_ref().filter(|_| lock == LockStatus::Free);
-    let unseen = quiet.map(|status| UnseenWork::of(project, status, environment)).unwrap_or_default();
-    let left = quiet.map(|_| left_by_kill(project)).unwrap_or_default();
+    let (unseen, left) = match lock {
+        LockStatus::Free => (UnseenWork::of(project, status.as_ref(), environment), left_by_kill(project)),
+        LockStatus::By(_) | LockStatus::Unknown { .. } => Default::default(),
+    };
     let noted = status.as_ref().map(|status| noted_files(project, status)).transpose()?.unwrap_or_default();
     Ok(StatusFacts {
         noted,
@@ -215,12 +216,6 @@ fn as_text(facts: &StatusFacts) -> String {
                 text.push_str(&format!(", {deprecated} deprecated"));
             }
             text.push_str(&format!("\n{}\n", assurance(tally)));
-            for sentence in facts.unseen.sentences() {
-                text.push_str(&format!("{}\n", one_line(&sentence)));
-            }
-            for sentence in &facts.left {
-                text.push_str(&format!("{sentence}\n"));
-            }
             for id in &facts.disowned {
                 text.push_str(&format!(
                     "{}: it was verified elsewhere, or its evidence was edited: claimed until a run verifies it here\n",
@@ -246,6 +241,12 @@ fn as_text(facts: &StatusFacts) -> String {
                 ));
             }
         }
+    }
+    for sentence in facts.unseen.sentences() {
+        text.push_str(&format!("{}\n", one_line(&sentence)));
+    }
+    for sentence in &facts.left {
+        text.push_str(&format!("{sentence}\n"));
     }
     match (&facts.lock, &facts.last_run) {
         (LockStatus::By(holder), _) => {
