@@ -13,6 +13,7 @@ mod handover_filter;
 mod landlock;
 mod lock_users;
 mod memory;
+mod own_servers;
 mod seccomp;
 mod shared_memory;
 mod signal_scope;

@@ -140,8 +140,8 @@ impl NotedFiles {
     #[rustfmt::skip]
     fn described(&self) -> impl Iterator<Item = (&'static str, &'static str, String)> {
         let kinds = [
-            (&self.runner_files, "Test runners read these new files by themselves", "new files that test runners read by themselves"),
-            (&self.changed_settings, "Test runners read these changed files by themselves", "changed files that test runners read by themselves"),
+            (&self.runner_files, "Test runners and other tools read these new files by themselves", "new files that test runners and other tools read by themselves"),
+            (&self.changed_settings, "Test runners and other tools read these changed files by themselves", "changed files that test runners and other tools read by themselves"),
             (&self.run_by_checks, "What the checks run was written or changed with the work", "what the checks run, which was written or changed with the work"),
             (&self.commands, "These new programs have the names of common commands", "new programs with the names of common commands"),
             (&self.in_place_of_built, "These new files are committed in the place of what make builds", "new files in the place of what make builds"),

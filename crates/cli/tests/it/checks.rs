@@ -576,7 +576,9 @@ fn files_to_look_at_are_named_wherever_it_is_called_verified() {
         "{said}"
     );
     assert!(
-        said.contains("A: Test runners read these new files by themselves: n[U+000A]x/.npmrc."),
+        said.contains(
+            "A: Test runners and other tools read these new files by themselves: n[U+000A]x/.npmrc."
+        ),
         "{said}"
     );
     for command in [&["status"][..], &["verify"], &["report"], &["status", "--json"]] {

@@ -5,8 +5,11 @@
 
 use std::fs;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use autonoe_seccomp_notify::{Inheritance, PendingSystemCall, SeccompListener};
@@ -18,18 +21,28 @@ use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 use super::attribute_call::{AttributeCall, AttributeChange};
 use super::call_target::CallTarget;
 use super::calling_thread::CallingThread;
+use super::own_servers::OwnServers;
+use super::socket_call::SocketCall;
 use super::writable_places::{WritablePlaces, descriptor_path};
 use super::{socket_call, terminal_call};
 use crate::bounds::Bounds;
 
+/// The most connections to servers of the room that wait at the same time.
+const MAX_CONNECTING: usize = 64;
+
+/// Bytes for a thread that only waits for one.
+const SMALL_STACK: usize = 64 * 1024;
+
 /// Serves the calls of a room in a thread, which ends with the last process of the room. Programs may connect to `proxy_port` on
-/// loopback.
+/// loopback, and to their own servers.
 pub(crate) fn guard_calls(listener: OwnedFd, bounds: &Bounds, proxy_port: u16) -> io::Result<()> {
-    let guard = CallGuard {
+    let guard = Arc::new(CallGuard {
         listener: SeccompListener::from(listener),
         places: WritablePlaces::open(bounds),
         proxy_port,
-    };
+        servers: OwnServers::default(),
+        connecting: AtomicUsize::new(0),
+    });
     thread::Builder::new().name("call-guard".to_owned()).spawn(move || guard.serve()).map(drop)
 }
 
@@ -37,16 +50,21 @@ struct CallGuard {
     listener: SeccompListener,
     places: WritablePlaces,
     proxy_port: u16,
+    servers: OwnServers,
+    /// How many connections to them wait.
+    connecting: AtomicUsize,
 }
 
 /// What a call that was carried out returns.
 enum CallResult {
     Zero,
+    /// Somebody else answers.
+    Later,
     Descriptor(OwnedFd, Inheritance),
 }
 
 impl CallGuard {
-    fn serve(&self) {
+    fn serve(self: &Arc<Self>) {
         // This thread then has the rights of the room's programs, the same user without capabilities, and the kernel decides as it
         // would for them. If that fails, the listener is closed, and all these calls fail.
         let none = CapabilitySet::empty();
@@ -64,9 +82,10 @@ impl CallGuard {
         }
     }
 
-    fn answer(&self, call: &PendingSystemCall) {
+    fn answer(self: &Arc<Self>, call: &PendingSystemCall) {
         let answered = match self.carry_out(call) {
             Ok(CallResult::Zero) => self.listener.answer(call.id, Ok(())),
+            Ok(CallResult::Later) => Ok(()),
             Ok(CallResult::Descriptor(fd, inheritance)) => {
                 let given = self.listener.answer_with(call.id, fd.as_fd(), inheritance);
                 // Such as when the program has too many files open.
@@ -80,11 +99,14 @@ impl CallGuard {
         let _ = answered;
     }
 
-    fn carry_out(&self, call: &PendingSystemCall) -> rustix::io::Result<CallResult> {
+    fn carry_out(self: &Arc<Self>, call: &PendingSystemCall) -> rustix::io::Result<CallResult> {
         let caller = CallingThread::new(call.thread);
         let is_pending = || self.listener.is_pending(call.id);
         if socket_call::NUMBERS.contains(&call.number) {
-            socket_call::carry_out(call, &caller, self.proxy_port, is_pending)?;
+            let judged = socket_call::carry_out(call, &caller, self.proxy_port, &self.servers, is_pending)?;
+            if let SocketCall::Connect { socket, server } = judged {
+                return self.connect_later(call.id, socket, server);
+            }
         } else if call.number == libc::SYS_ioctl {
             let (fd, inheritance) = terminal_call::open_peer(call, &caller)?;
             return Ok(CallResult::Descriptor(fd, inheritance));
@@ -92,6 +114,34 @@ impl CallGuard {
             self.change_attribute(call, &caller, is_pending)?;
         }
         Ok(CallResult::Zero)
+    }
+
+    /// Connects in a thread of its own: a server that accepts nothing would keep all other calls waiting.
+    fn connect_later(
+        self: &Arc<Self>,
+        call: u64,
+        socket: OwnedFd,
+        server: SocketAddr,
+    ) -> rustix::io::Result<CallResult> {
+        if self.connecting.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTING {
+            self.connecting.fetch_sub(1, Ordering::Relaxed);
+            return Err(Errno::AGAIN);
+        }
+        let guard = Arc::clone(self);
+        let connect = move || {
+            let connected = socket_call::connect_to_own(&socket, server, &guard.servers);
+            // An error means that the program was killed.
+            let _ = guard.listener.answer(call, connected.map_err(Errno::raw_os_error));
+            guard.connecting.fetch_sub(1, Ordering::Relaxed);
+        };
+        let thread = thread::Builder::new().name("connecting".to_owned()).stack_size(SMALL_STACK);
+        match thread.spawn(connect) {
+            Ok(_) => Ok(CallResult::Later),
+            Err(_) => {
+                self.connecting.fetch_sub(1, Ordering::Relaxed);
+                Err(Errno::AGAIN)
+            }
+        }
     }
 
     fn change_attribute(

@@ -5,19 +5,25 @@
 //! change any more.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::OwnedFd;
 
 use autonoe_seccomp_notify::PendingSystemCall;
 use libc::c_long;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{bind, connect, getsockname, listen};
+use rustix::net::{Shutdown, bind, connect, getsockname, listen, shutdown};
+use socket2::SockRef;
 
 use super::calling_thread::CallingThread;
+use super::own_servers::OwnServers;
 
 pub(crate) const NUMBERS: &[c_long] = &[libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
 /// The largest address of a socket, in bytes, as in the kernel.
 const MAX_ADDRESS: u64 = 128;
+
+/// The device of loopback: what comes in over another one does not reach a socket that is bound to it.
+const LOOPBACK_DEVICE: &[u8] = b"lo";
 
 /// The sizes of `sockaddr_in`, `sockaddr_in6` without its scope, and `sockaddr_nl`, in bytes.
 const SIZE_V4: usize = 16;
@@ -35,13 +41,25 @@ enum CallAddress {
     },
 }
 
-/// Makes the call, if its address is one that programs may use: to connect, the proxy's; to listen, one of loopback.
+/// What is left to do after a call was judged.
+pub(crate) enum SocketCall {
+    CarriedOut,
+    /// The call may take as long as the server likes.
+    Connect {
+        socket: OwnedFd,
+        server: SocketAddr,
+    },
+}
+
+/// Makes the call, if its address is one that programs may use: to connect, the proxy's or that of a server of theirs; to listen, one of
+/// loopback.
 pub(crate) fn carry_out(
     call: &PendingSystemCall,
     caller: &CallingThread,
     proxy_port: u16,
+    servers: &OwnServers,
     is_pending: impl Fn() -> bool,
-) -> rustix::io::Result<()> {
+) -> rustix::io::Result<SocketCall> {
     let [descriptor, second, length, ..] = call.args;
     let address = match call.number {
         libc::SYS_listen => None,
@@ -53,23 +71,68 @@ pub(crate) fn carry_out(
     }
     match (call.number, address) {
         (libc::SYS_connect, Some(CallAddress::Internet(address))) if is_proxy(address, proxy_port) => {
-            connect(&socket, &address)
+            connect(&socket, &address)?;
         }
-        (libc::SYS_bind, Some(CallAddress::Internet(address))) => bind(&socket, &on_loopback(address)?),
+        (libc::SYS_connect, Some(CallAddress::Internet(address))) => {
+            let server = on_loopback(address)?;
+            return match servers.have(server.port()) {
+                true => Ok(SocketCall::Connect { socket, server }),
+                false => Err(Errno::CONNREFUSED),
+            };
+        }
+        (libc::SYS_bind, Some(CallAddress::Internet(address))) => bind_on_loopback(&socket, address)?,
         (libc::SYS_bind, Some(CallAddress::Netlink { port, groups: 0 })) => {
-            bind(&socket, &SocketAddrNetlink::new(port, 0))
+            bind(&socket, &SocketAddrNetlink::new(port, 0))?;
         }
         (libc::SYS_listen, None) => {
             // A socket without an address would get one of all machines.
-            let own = SocketAddr::try_from(getsockname(&socket)?).map_err(|_| Errno::ACCESS)?;
+            let own = local_address(&socket)?;
             match own.ip().is_unspecified() {
+                true if is_on_loopback_device(&socket) => {}
                 true => bind(&socket, &on_loopback(own)?)?,
                 false => drop(on_loopback(own)?),
             }
-            listen(&socket, second as u32 as i32)
+            if servers.is_taken(local_address(&socket)?.port()) {
+                return Err(Errno::ADDRINUSE);
+            }
+            listen(&socket, second as u32 as i32)?;
+            servers.add(&socket);
         }
-        _ => Err(Errno::ACCESS),
+        _ => return Err(Errno::ACCESS),
     }
+    Ok(SocketCall::CarriedOut)
+}
+
+/// Connects to a server of the room. If somebody else has taken its place meanwhile, the connection ends before it is used.
+pub(crate) fn connect_to_own(
+    socket: &OwnedFd,
+    server: SocketAddr,
+    servers: &OwnServers,
+) -> rustix::io::Result<()> {
+    let connected = connect(socket, &server);
+    if matches!(connected, Ok(()) | Err(Errno::INPROGRESS)) && !servers.have(server.port()) {
+        shutdown(socket, Shutdown::Both)?;
+        return Err(Errno::CONNREFUSED);
+    }
+    connected
+}
+
+fn local_address(socket: &OwnedFd) -> rustix::io::Result<SocketAddr> {
+    SocketAddr::try_from(getsockname(socket)?).map_err(|_| Errno::ACCESS)
+}
+
+/// Of the address that stands for all of both families, programs expect that both kinds of loopback lead to it.
+fn bind_on_loopback(socket: &OwnedFd, address: SocketAddr) -> rustix::io::Result<()> {
+    let is_of_both = address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED);
+    if is_of_both && SockRef::from(socket).bind_device(Some(LOOPBACK_DEVICE)).is_ok() {
+        return bind(socket, &address);
+    }
+    bind(socket, &on_loopback(address)?)
+}
+
+fn is_on_loopback_device(socket: &OwnedFd) -> bool {
+    let device = SockRef::from(socket).device();
+    device.is_ok_and(|device| device.is_some_and(|name| name == LOOPBACK_DEVICE))
 }
 
 fn is_proxy(address: SocketAddr, proxy_port: u16) -> bool {

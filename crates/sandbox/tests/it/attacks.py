@@ -10,6 +10,7 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import time
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -193,7 +194,9 @@ def listen():
     """Listens on all addresses, with and without bind. Prints the addresses of sockets that others could reach."""
     def report(what, server):
         address = server.getsockname()[0]
-        if not (address.startswith("127.") or address in ("::1", "::ffff:127.0.0.1")):
+        device = server.getsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, 16).rstrip(b"\0")
+        is_local = address.startswith("127.") or address in ("::1", "::ffff:127.0.0.1")
+        if not (is_local or (address == "::" and device == b"lo")):
             print(what, "listens on", address)
 
     for family, addresses in ((socket.AF_INET, ("0.0.0.0", own_address())), (socket.AF_INET6, ("::",))):
@@ -203,6 +206,12 @@ def listen():
                     server.bind((address, 0))
                     server.listen()
                     report("bind", server)
+                    for device in (b"", b"eth0\0"):
+                        try:
+                            server.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device)
+                            report("another device", server)
+                        except OSError:
+                            pass
             except OSError:
                 pass
         try:
@@ -241,6 +250,76 @@ def listen_locally():
             server.listen(5)
             assert server.getsockname()[1] != 0
     print("listens")
+
+
+def own_servers():
+    """Programs reach the servers that they have started, by the addresses that they expect, and not after they have ended."""
+    v4, v6, mapped = (socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF_INET6, "::ffff:127.0.0.1")
+    expected = (("127.0.0.1", (v4, mapped)), ("0.0.0.0", (v4, (socket.AF_INET, "0.0.0.0"))), ("::1", (v6,)), ("::", (v4, v6, mapped)))
+    for address, clients in expected:
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind((address, 0))
+            server.listen(5)
+            port = server.getsockname()[1]
+            for family, host in clients:
+                for timeout in (None, 5):
+                    with socket.socket(family) as client:
+                        client.settimeout(timeout)
+                        client.connect((host, port))
+                        accepted, _ = server.accept()
+                        with accepted:
+                            accepted.send(b"hello")
+                            assert client.recv(5) == b"hello", (address, host)
+        with socket.socket() as client:
+            try:
+                client.connect(("127.0.0.1", port))
+                print("still connected to", address)
+            except ConnectionRefusedError:
+                pass
+    print("served")
+
+
+def deaf_server():
+    """A server that accepts nothing does not keep other programs from working."""
+    import threading
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(0)
+
+    def knock():
+        with socket.socket() as client:
+            client.settimeout(None)
+            try:
+                client.connect(server.getsockname())
+                time.sleep(60)
+            except OSError:
+                pass
+
+    for _ in range(8):
+        threading.Thread(target=knock, daemon=True).start()
+    time.sleep(1)
+    with tempfile.NamedTemporaryFile() as file:
+        os.chmod(file.name, 0o600)
+    print("works", flush=True)
+    os._exit(0)
+
+
+def foreign_server(port):
+    """Somebody outside listens on this port, and lets others of the same user listen there too."""
+    for host in ("127.0.0.1", "::ffff:127.0.0.1", "0.0.0.0"):
+        connect(host, port)
+    for address in ("127.0.0.1", "127.0.0.2", "::"):
+        with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as server:
+            for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):
+                server.setsockopt(socket.SOL_SOCKET, option, 1)
+            try:
+                server.bind((address, int(port)))
+                server.listen(5)
+                print("listens too, at", address)
+            except OSError:
+                continue
+            connect("127.0.0.1", port)
 
 
 def datagram(path):

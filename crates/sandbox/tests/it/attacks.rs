@@ -178,6 +178,30 @@ async fn servers_listen_on_loopback_only() {
 }
 
 #[tokio::test]
+async fn programs_reach_their_own_servers() {
+    for layer in BOTH {
+        let Some(test_room) = test_room(layer, |_| {}).await else { continue };
+        assert_eq!(attack(&test_room, "own_servers").await, "served\n", "{layer:?}");
+        assert_eq!(attack(&test_room, "deaf_server").await, "works\n", "{layer:?}");
+    }
+}
+
+#[tokio::test]
+async fn servers_of_others_are_neither_reached_nor_joined() {
+    let Some(test_room) = landlock_room().await else { return };
+    let reusable = "import socket; s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1); \
+                    s.bind(('127.0.0.1', 0)); s.listen(5); print(s.getsockname()[1], flush=True); input()";
+    let owner =
+        Command::new("python3").args(["-c", reusable]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let Ok(mut owner) = owner else { return };
+    let mut port = String::new();
+    BufReader::new(owner.stdout.take().unwrap()).read_line(&mut port).unwrap();
+    assert_eq!(attack(&test_room, &format!("foreign_server {}", port.trim())).await, "");
+    drop(owner.stdin.take());
+    owner.wait().unwrap();
+}
+
+#[tokio::test]
 async fn unix_datagrams_do_not_leave_the_room() {
     for layer in BOTH {
         let Some(test_room) = test_room(layer, |_| {}).await else { continue };

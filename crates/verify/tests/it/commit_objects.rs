@@ -143,7 +143,8 @@ async fn new_files_that_test_runners_read_are_named() {
     let fixture = VerifyFixture::with_files(SPEC, &[("setup.cfg", "")]);
     let examiner = fixture.prepared().await;
     fixture.commit(&[("calc.sh", ADDS), ("tests/conftest.py", ""), ("json.py", "")]);
-    let named = "Test runners read these new files by themselves: json.py, tests/conftest.py.";
+    let named =
+        "Test runners and other tools read these new files by themselves: json.py, tests/conftest.py.";
     examiner.assert_claim("A", Assurance::Verified, &[named]).await;
     assert_eq!(fixture.evidence("A").unwrap()["runner_files"], json!(["json.py", "tests/conftest.py"]));
 }
@@ -260,7 +261,7 @@ async fn changed_settings_and_what_checks_run_are_named() {
         ("a/Makefile", ""),
         ("b.mk", "x"),
     ]);
-    let settings = "Test runners read these changed files by themselves: .npmrc.";
+    let settings = "Test runners and other tools read these changed files by themselves: .npmrc.";
     let run = "What the checks run was written or changed with the work: a/Makefile, package.json (scripts), rules.mk.";
     examiner.assert_claim("A", Assurance::Verified, &[settings, run]).await;
     let evidence = fixture.evidence("A").unwrap();
@@ -294,7 +295,8 @@ async fn new_commands_compiled_files_and_settings_of_tools_are_named() {
         ("a/String.java", &packaged),
         ("tsconfig.json", "{ }"),
     ]);
-    let settings = "Test runners read these new files by themselves: .gitattributes, String.java.";
+    let settings =
+        "Test runners and other tools read these new files by themselves: .gitattributes, String.java.";
     let commands = "These new programs have the names of common commands: tools/diff, tools/sh.";
     let compiled = "These new files are compiled, and nobody can read what they do: calc, calc.h.gch.";
     let dependencies = "with the work, and tests may load them: .venv, node_modules/chai.";
@@ -346,8 +348,8 @@ async fn settings_behind_links_that_were_there_are_named() {
         ("vendor/bin/mocha", "true"),
         ("vendor/bin/node", ""),
     ]);
-    let new = "Test runners read these new files by themselves: node_modules/.bin/node.";
-    let changed = "Test runners read these changed files by themselves: .npmrc, node_modules/.bin/mocha.";
+    let new = "Test runners and other tools read these new files by themselves: node_modules/.bin/node.";
+    let changed = "Test runners and other tools read these changed files by themselves: .npmrc, node_modules/.bin/mocha.";
     let run = "written or changed with the work: package.json (scripts).";
     examiner.assert_claim("A", Assurance::Verified, &[new, changed, run]).await;
 }

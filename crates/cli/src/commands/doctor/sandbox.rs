@@ -123,7 +123,7 @@ fn enforced(layer: SandboxLayer) -> Vec<String> {
             ("files", "Landlock: only the project is writable; our process judges changes of attributes"),
             (
                 "network",
-                "Landlock and seccomp: our process connects sockets, to our egress proxy only; servers listen on loopback only",
+                "Landlock and seccomp: our process connects sockets, to our egress proxy and to servers of the room; servers listen on loopback only",
             ),
             (
                 "processes",
