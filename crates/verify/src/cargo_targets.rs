@@ -32,6 +32,7 @@ pub(crate) fn decisive_settings(root: &Path, path: &str) -> Vec<String> {
             let settings = targets.map(|target| of_target(target, is_default(name, target)));
             settings.flat_map(|settings| named(&format!("[[{name}]]"), &settings)).collect()
         }
+        ("lints", Value::Table(lints)) => named("[lints]", &lints.keys().cloned().collect::<Vec<_>>()),
         ("dependencies" | "dev-dependencies", Value::Table(dependencies)) => {
             named(&format!("[{name}]"), &in_place_of_std(dependencies))
         }

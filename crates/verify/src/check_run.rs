@@ -24,6 +24,7 @@ use crate::oracles::{
 use crate::output;
 #[cfg(target_os = "linux")]
 use crate::path_watch::PathWatch;
+use crate::python_caches::empty_caches;
 
 /// How much of the output is kept.
 const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 64 * 1024, tail: 192 * 1024 };
@@ -283,7 +284,9 @@ impl CheckRoom<'_> {
         let accepted = self.registry.paths_at(&files.root).into_iter();
         // Each costs time.
         let alone = |file: &PathBuf| !directories.iter().any(|directory| file.starts_with(directory));
-        let read_only: Vec<PathBuf> = accepted.filter(alone).chain(directories.clone()).collect();
+        let alone: Vec<PathBuf> = accepted.filter(alone).collect();
+        let caches = empty_caches(&alone).map_err(|error| uncleared(&error))?;
+        let read_only: Vec<PathBuf> = alone.into_iter().chain(directories.clone()).chain(caches).collect();
         files.close_withheld(&read_only);
         let Some(sandbox) = self.checkout.room(files, check.network, read_only) else {
             return Ok(CheckRun::not_run(check, CheckVerdict::NetworkNotAllowed));
@@ -318,6 +321,11 @@ impl CheckRoom<'_> {
 }
 
 #[cfg(target_os = "linux")]
+fn uncleared(error: &std::io::Error) -> Fault {
+    let message = format!("A cache beside protected files cannot be emptied: {error}.");
+    Fault::transient(FaultLayer::System, "oracle", message)
+}
+
 fn unwatchable(error: &std::io::Error) -> Fault {
     let message = format!("The protected files cannot be watched while a check runs: {error}.");
     Fault::transient(FaultLayer::System, "oracle", message)

@@ -14,10 +14,10 @@ use ignore::WalkBuilder;
 use serde_json::Value;
 
 use crate::committed_dependencies::{committed_dependencies, dependency_of};
-use crate::harmless_settings::{has_harmless_forms, is_harmless};
-use crate::runner_files::is_runner_file;
-use crate::test_files::is_test_file;
-use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool_file};
+use crate::harmless_settings::{PYTHON_TOOLS, has_harmless_forms, is_harmless};
+use crate::runner_files::{is_code, is_runner_file};
+use crate::test_files::{is_in_tests, is_test_file};
+use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool_file, readers_of};
 
 /// Git calls a file binary if one of its first bytes is zero; so many are looked at.
 const BINARY_BYTES: u64 = 8_000;
@@ -30,9 +30,6 @@ const PACKAGE_KEYS: [&str; 6] = ["ava", "c8", "jest", "mocha", "nyc", "scripts"]
 
 /// What stands for a package without these keys.
 const NO_SETTINGS: &str = "[null,null,null,null,null,null]";
-
-/// The tools in a `pyproject.toml` that run tests.
-const PYTHON_TOOLS: [&str; 4] = ["coverage", "nox", "pytest", "tox"];
 
 /// Programs that run the scripts of a package, or read the settings of TypeScript.
 const PACKAGE_RUNNERS: [&str; 6] = ["bun", "npm", "npx", "pnpm", "yarn", "yarnpkg"];
@@ -59,6 +56,8 @@ pub(crate) struct CommittedEntry {
 pub(crate) enum DecidingKind {
     /// A tool reads it by itself.
     Settings,
+    /// Only these tools do.
+    SettingsOf(&'static [&'static str]),
     /// It has the name of a common command.
     Command,
     Compiled,
@@ -69,6 +68,8 @@ pub(crate) enum DecidingKind {
     TypeScript,
     /// A test, by its name. Runners look for tests and load them, so that one can change how others are run.
     Test,
+    /// A program in a place for tests or tools, which checks may run.
+    Script,
     /// A package that tests may load.
     Dependency,
 }
@@ -106,7 +107,8 @@ pub(crate) fn deciding_files(
     let own = entries.iter().chain(&linked).filter(|(path, _)| dependency_of(path).is_none());
     let deciding = own.filter_map(|(path, entry)| {
         let kind = kind_of(tree, path, entry)?;
-        let is_settings = matches!(kind, DecidingKind::Settings | DecidingKind::TypeScript);
+        let is_settings =
+            matches!(kind, DecidingKind::Settings | DecidingKind::SettingsOf(_) | DecidingKind::TypeScript);
         let content = is_settings.then(|| content_hash(tree, &entry.from_top)).flatten();
         let (fingerprint, from_top) = (fingerprint(tree, path, entry), entry.from_top.clone());
         Some((path.clone(), DecidingFile { kind, fingerprint, content, from_top }))
@@ -155,6 +157,8 @@ pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
         || ["package.json", "tsconfig.json"].contains(&name)
         || is_make_file(name)
         || is_test_file(path)
+        || is_script(path, entry)
+        || readers_of(path).is_some()
         || dependency_of(path).is_some()
 }
 
@@ -166,6 +170,7 @@ fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKi
     Some(match name {
         _ if has_harmless_forms(path) && is_harmless(path, &String::from_utf8_lossy(&read())) => return None,
         _ if is_settings => DecidingKind::Settings,
+        _ if let Some(tools) = readers_of(path) => DecidingKind::SettingsOf(tools),
         _ if is_common_command(name) && (entry.is_executable || entry.is_link) => DecidingKind::Command,
         _ if is_compiled(name) || (entry.is_executable && is_binary(tree, &entry.from_top)) => {
             DecidingKind::Compiled
@@ -175,8 +180,19 @@ fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKi
         "tsconfig.json" => DecidingKind::TypeScript,
         _ if is_make_file(name) => DecidingKind::MakeRules,
         _ if is_test_file(path) => DecidingKind::Test,
+        _ if is_script(path, entry) => DecidingKind::Script,
         _ => return None,
     })
+}
+
+/// Directories of programs that others run.
+const TOOLS: [&str; 7] = ["ci", "hack", "lib", "script", "scripts", "tool", "tools"];
+
+/// A program in a place for tests or tools, or a shell script.
+fn is_script(path: &str, entry: &CommittedEntry) -> bool {
+    let is_tool = || path.rsplit('/').skip(1).any(|directory| TOOLS.contains(&directory));
+    let is_shell = || [".bash", ".sh"].iter().any(|ending| path.ends_with(ending));
+    (is_code(path) || entry.is_executable) && (is_in_tests(path) || is_shell() || is_tool())
 }
 
 fn is_read(path: &str) -> bool {
@@ -235,19 +251,33 @@ pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check], scripts: &[String]
     };
     match kind {
         DecidingKind::Settings
-        | DecidingKind::Command
         | DecidingKind::Compiled
         | DecidingKind::Test
+        | DecidingKind::Script
         | DecidingKind::Dependency => true,
+        // What no check protects may say where commands are looked for.
+        DecidingKind::Command => {
+            let says_where = |text: &String| text.contains("PATH");
+            checks.iter().any(|check| check.protect.is_empty() || commands_of(check).any(says_where))
+                || scripts.iter().any(says_where)
+        }
+        DecidingKind::SettingsOf(tools) => {
+            let mut words = scripts.iter().flat_map(|script| script.split(|c| !is_part(c)));
+            names(checks, tools) || words.any(|word| tools.contains(&word))
+        }
         DecidingKind::Package => runs(&PACKAGE_RUNNERS) || names(checks, &["--run"]),
         DecidingKind::MakeRules => runs(&MAKE),
         DecidingKind::TypeScript => runs(&TYPESCRIPT_RUNNERS),
     }
 }
 
+fn commands_of(check: &Check) -> impl Iterator<Item = &String> {
+    check.setup.iter().chain([&check.command])
+}
+
 /// Whether a command of the checks names one of the programs.
 fn names(checks: &[&Check], programs: &[&str]) -> bool {
-    let commands = checks.iter().flat_map(|check| check.setup.iter().chain([&check.command]));
+    let commands = checks.iter().flat_map(|check| commands_of(check));
     let mut words = commands.flat_map(|command| command.split(|c| !is_part(c)));
     words.any(|word| programs.contains(&word))
 }

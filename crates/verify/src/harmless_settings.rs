@@ -20,18 +20,44 @@ const STEERING_NAMES: [&str; 4] = ["CC", "CXX", "ENV", "IFS"];
 /// Only says what kind of place it is.
 const NODE_ENV: &str = "NODE_ENV";
 
+/// The tools in a `pyproject.toml` that run tests.
+pub(crate) const PYTHON_TOOLS: [&str; 4] = ["coverage", "nox", "pytest", "tox"];
+
+/// Sections of `setup.cfg` and `tox.ini` that describe a package, or are read by linters only.
+#[rustfmt::skip]
+const PLAIN_SECTIONS: [&str; 13] = [
+    "bdist_wheel", "egg_info", "flake8", "isort", "metadata", "mypy", "options", "options.extras_require",
+    "options.package_data", "options.packages.find", "pycodestyle", "pydocstyle", "sdist",
+];
+
 /// Whether the content of a file decides if it matters.
 pub(crate) fn has_harmless_forms(path: &str) -> bool {
-    is_environment(path.rsplit('/').next().unwrap_or(path)) || is_of_cargo(path)
+    let name = path.rsplit('/').next().unwrap_or(path);
+    is_environment(name) || is_of_cargo(path) || ["pyproject.toml", "setup.cfg", "tox.ini"].contains(&name)
 }
 
 pub(crate) fn is_harmless(path: &str, content: &str) -> bool {
-    match is_of_cargo(path) {
-        true => content
+    match path.rsplit('/').next().unwrap_or(path) {
+        _ if is_of_cargo(path) => content
             .parse::<Table>()
             .is_ok_and(|table| table.keys().all(|key| SOURCES.contains(&key.as_str()))),
-        false => content.lines().all(is_plain_value),
+        "pyproject.toml" => content.parse::<Table>().is_ok_and(|table| runs_nothing(&table)),
+        "setup.cfg" | "tox.ini" => {
+            let mut sections =
+                content.lines().filter_map(|line| line.trim().strip_prefix('[')?.split(']').next());
+            sections.all(|section| PLAIN_SECTIONS.contains(&section.trim()))
+        }
+        _ => content.lines().all(is_plain_value),
     }
+}
+
+/// Whether it has no settings of tools that run tests, no plugins for them, and builds with no program of the project itself.
+fn runs_nothing(project: &Table) -> bool {
+    let table = |key: &str| project.get(key).and_then(|value| value.as_table());
+    let has = |key: &str, inner: &str| table(key).is_some_and(|table| table.contains_key(inner));
+    !PYTHON_TOOLS.iter().any(|tool| has("tool", tool))
+        && !has("project", "entry-points")
+        && !has("build-system", "backend-path")
 }
 
 fn is_of_cargo(path: &str) -> bool {
@@ -78,6 +104,13 @@ mod tests {
             ),
             (".cargo/config.toml", "[build]\nrustc-wrapper = \"./x\"\n", false),
             ("a/.cargo/config", "not toml [", false),
+            ("pyproject.toml", "[project]\nname = \"a\"\n[tool.ruff]\nline-length = 99\n", true),
+            ("pyproject.toml", "[tool.pytest.ini_options]\naddopts = \"-k x\"\n", false),
+            ("pyproject.toml", "[project.entry-points.pytest11]\nx = \"x\"\n", false),
+            ("pyproject.toml", "[build-system]\nbackend-path = [\".\"]\n", false),
+            ("setup.cfg", "[metadata]\nname = a\n[flake8]\nmax-line-length = 99\n", true),
+            ("setup.cfg", "[metadata]\n[tool:pytest]\naddopts = -k x\n", false),
+            ("tox.ini", "[pytest]\naddopts = -k x\n", false),
         ] {
             assert_eq!(is_harmless(path, content), harmless, "{content}");
         }

@@ -40,6 +40,7 @@ mod path_walk;
 mod path_watch;
 mod protect_matcher;
 mod protect_pattern;
+mod python_caches;
 mod refused_write;
 mod reproduce;
 mod review;

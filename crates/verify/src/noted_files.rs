@@ -1,5 +1,7 @@
 //! Files that a reader of "verified" should look at: they may change what its checks show. They are a hint and refuse nothing.
 
+use std::collections::BTreeMap;
+
 use autonoe_core::check::Check;
 use autonoe_core::file_names::list_names;
 use autonoe_store::{CheckRegistry, Project, ProtectedPath};
@@ -12,8 +14,8 @@ use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
 use crate::oracles::is_protected_by;
 use crate::runner_files::{has_customary_name, module_directory, package_of_shadow};
-use crate::test_files::{TestPatterns, TestPlaces};
-use crate::user_scripts::scripts_of_user;
+use crate::test_files::{TestPatterns, TestPlaces, is_in_tests};
+use crate::user_scripts::{rules_of_user, scripts_of_user};
 
 /// The most files of a kind that are named; the rest is counted.
 const MAX_NAMED: usize = 20;
@@ -86,6 +88,9 @@ impl NotedFiles {
         let (changed_settings, runner_files) =
             runner_files.into_iter().partition(|file| manifest_of(file).is_some());
         let mut noted = Self { runner_files, changed_settings, in_place_of_built, ..Self::default() };
+        let is_unprotected = globs().next().is_none();
+        let rules = if judges.are_unknown { rules_of_user(project) } else { Vec::new() };
+        let with_rules: Vec<String> = own.iter().cloned().chain(rules).collect();
         // Nothing is known about a project whose checks were new before this was looked at.
         let Some(known) = &registry.deciding_files else { return noted.read_by(reaches) };
         for (path, file) in checkout.deciding_files() {
@@ -93,20 +98,33 @@ impl NotedFiles {
             let is_same = before.is_some_and(|before| file.is(before));
             let is_named = noted.runner_files.contains(&path);
             let is_decided = is_same || is_named || is_protected(registry, &path);
-            if is_decided || !is_read(&path) || !concerns(file.kind, checks, &own) {
+            let scripts = if let DecidingKind::SettingsOf(_) = file.kind { &with_rules } else { &own };
+            if is_decided || !is_read(&path) || !concerns(file.kind, checks, scripts) {
                 continue;
             }
             match (file.kind, before) {
-                (DecidingKind::Settings | DecidingKind::TypeScript, None) => noted.runner_files.push(path),
-                (DecidingKind::Settings | DecidingKind::TypeScript, Some(_)) => {
-                    noted.changed_settings.push(path);
+                (DecidingKind::Settings | DecidingKind::SettingsOf(_) | DecidingKind::TypeScript, None) => {
+                    noted.runner_files.push(path)
                 }
+                (
+                    DecidingKind::Settings | DecidingKind::SettingsOf(_) | DecidingKind::TypeScript,
+                    Some(_),
+                ) => noted.changed_settings.push(path),
                 (DecidingKind::Package, _) => noted.run_by_checks.push(format!("{path} (scripts)")),
                 (DecidingKind::MakeRules, _) => noted.run_by_checks.push(path),
                 (DecidingKind::Command, _) => noted.commands.push(path),
                 (DecidingKind::Compiled, _) => noted.compiled.push(path),
-                (DecidingKind::Test, None) if !is_named_in(&texts, &path) => noted.tests.push(path),
-                (DecidingKind::Test, _) => {}
+                (DecidingKind::Test | DecidingKind::Script, before) => {
+                    let (is_test, is_named) = (file.kind == DecidingKind::Test, is_named_in(&texts, &path));
+                    let is_run = is_named || (is_in_tests(&path) && places.contain(&path));
+                    // With tests that are protected, new ones are only more.
+                    if is_run && (before.is_some() || (is_unprotected && is_in_tests(&path))) {
+                        noted.run_by_checks.push(path.clone());
+                    }
+                    if is_test && before.is_none() && !is_named {
+                        noted.tests.push(path);
+                    }
+                }
                 (DecidingKind::Dependency, _) => noted.dependencies.push(path),
             }
         }
@@ -114,7 +132,14 @@ impl NotedFiles {
         let matched = checkout.tests_of(&TestPatterns::of(checks.iter().copied())).into_iter();
         noted.tests.extend(matched.filter(|path| is_new(path) && !is_named_in(&texts, path)));
         // Only the first of many are named.
-        noted.runner_files.sort_by_cached_key(|file| (has_customary_name(file), file.clone()));
+        let mut same: BTreeMap<String, usize> = BTreeMap::new();
+        for file in &noted.runner_files {
+            *same.entry(name_of(file).to_owned()).or_default() += 1;
+        }
+        let is_one_of_many = |file: &String| same.get(name_of(file)).is_some_and(|count| *count > 1);
+        noted
+            .runner_files
+            .sort_by_cached_key(|file| (has_customary_name(file), is_one_of_many(file), file.clone()));
         noted.read_by(reaches)
     }
 
@@ -158,8 +183,12 @@ fn list_some(files: &[String]) -> String {
     let named = list_names(files.iter().take(MAX_NAMED));
     match files.len().saturating_sub(MAX_NAMED) {
         0 => named,
-        more => format!("{named} and {more} more"),
+        more => format!("{named} and {more} more, which `autonoe report` lists"),
     }
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn is_protected(registry: &CheckRegistry, path: &str) -> bool {
@@ -239,7 +268,7 @@ mod tests {
         let compiled = (0..25).map(|number| format!("{number}.o")).collect();
         let noted = NotedFiles { compiled, ..NotedFiles::default() };
         let [sentence] = noted.sentences().try_into().unwrap();
-        assert!(sentence.ends_with(", 19.o and 5 more."), "{sentence}");
+        assert!(sentence.ends_with(", 19.o and 5 more, which `autonoe report` lists."), "{sentence}");
         assert_eq!(noted.clauses().len(), 1);
         assert!(NotedFiles::default().sentences().is_empty());
     }

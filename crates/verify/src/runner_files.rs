@@ -13,6 +13,7 @@ use crate::cargo_targets::{decisive_settings, is_manifest};
 use crate::committed_dependencies::dependency_of;
 use crate::make_rules::{built_by_make, in_the_way_of_make};
 use crate::test_files::{TestPatterns, is_test_file};
+use crate::tool_files::readers_of;
 
 /// Ends of paths, wherever they are.
 const NAMES: &[&str] = &[
@@ -96,7 +97,7 @@ const ALWAYS_LOADED: &[&str] = &["conftest.py"];
 /// Modules that Python or pytest imports by itself, and tools that are run as modules.
 #[rustfmt::skip]
 const RUNNER_MODULES: &[&str] = &[
-    "_pytest", "bandit", "behave", "conftest", "coverage", "exceptiongroup", "flake8", "green", "hypothesis",
+    "_pytest", "apport_python_hook", "bandit", "behave", "conftest", "coverage", "exceptiongroup", "flake8", "green", "hypothesis",
     "iniconfig", "mamba", "mypy", "nose", "nose2", "nox", "packaging", "pluggy", "py", "pygments", "pylint",
     "pyright", "pytest", "pytest_cov", "robot", "ruff", "sitecustomize", "slipcover", "testtools", "tomli",
     "tox", "trial", "twisted", "unittest2", "usercustomize", "ward", "xdist",
@@ -106,12 +107,13 @@ const RUNNER_MODULES: &[&str] = &[
 /// in the project first takes its file instead.
 #[rustfmt::skip]
 const HEADERS: &[&str] = &[
-    "alloca.h", "assert.h", "complex.h", "ctype.h", "dirent.h", "endian.h", "errno.h", "fcntl.h",
-    "features-time64.h", "features.h", "fenv.h", "float.h", "getopt.h", "inttypes.h", "iso646.h", "limits.h",
-    "locale.h", "malloc.h", "math.h", "memory.h", "poll.h", "pthread.h", "regex.h", "sched.h", "setjmp.h",
+    "_G_config.h", "alloca.h", "argp.h", "assert.h", "complex.h", "ctype.h", "dirent.h", "emmintrin.h", "endian.h", "err.h", "errno.h", "execinfo.h", "fcntl.h",
+    "features-time64.h", "features.h", "fenv.h", "float.h", "getopt.h", "immintrin.h", "inttypes.h", "iso646.h", "libio.h", "limits.h",
+    "locale.h", "malloc.h", "math.h", "mcheck.h", "memory.h", "poll.h", "printf.h", "pthread.h", "regex.h", "sched.h", "setjmp.h",
     "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbit.h", "stdbool.h", "stdc-predef.h",
     "stdckdint.h", "stddef.h", "stdint.h", "stdio.h", "stdlib.h", "stdnoreturn.h", "string.h", "strings.h",
-    "syslimits.h", "tgmath.h", "threads.h", "time.h", "uchar.h", "unistd.h", "wchar.h", "wctype.h",
+    "syslimits.h", "tgmath.h", "threads.h", "time.h", "uchar.h", "unistd.h", "wchar.h", "wctype.h", "x86intrin.h",
+    "xlocale.h", "xmmintrin.h",
     "asm-generic/bitsperlong.h", "asm-generic/errno-base.h", "asm-generic/errno.h",
     "asm-generic/posix_types.h", "asm-generic/socket.h", "asm-generic/sockios.h", "asm/bitsperlong.h",
     "asm/errno.h", "asm/posix_types.h", "asm/posix_types_64.h", "asm/socket.h", "asm/sockios.h",
@@ -131,8 +133,7 @@ const HEADERS: &[&str] = &[
 const INNER_HEADERS: &str = "/bits/";
 
 /// Tools that only style or build what is there.
-const HARMLESS: &[&str] =
-    &["markdownlint", "nvm", "perltidy", "postcss", "prettier", "shellcheck", "stylelint", "tailwind"];
+const HARMLESS: &[&str] = &["nvm", "postcss", "tailwind"];
 
 /// Endings of JavaScript and TypeScript.
 const SCRIPTS: &[&str] = &["cjs", "cts", "js", "mjs", "mts", "ts"];
@@ -158,7 +159,7 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
     let is_named =
         |listed: &&str| path.strip_suffix(listed).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'));
     NAMES.iter().any(is_named)
-        || is_settings_name(name)
+        || (is_settings_name(name) && readers_of(name).is_none())
         || is_option(name)
         // `node --env-file` and others take settings of interpreters from it.
         || is_environment(name)
@@ -181,9 +182,11 @@ pub(crate) fn is_environment(name: &str) -> bool {
     (name.ends_with(".env") || name.starts_with(".env.")) && !is_example
 }
 
-/// Whether a command that gets it from a wildcard takes it for an option.
+/// Whether a command that gets it from a wildcard or a list takes it, or a part of it, for an option, or for a command of its own.
 fn is_option(name: &str) -> bool {
-    name.starts_with('-')
+    let has_option = || name.split_whitespace().any(|word| word.starts_with('-') && word.len() > 1);
+    let is_command = || name.contains([';', '|', '&', '<', '>', '`', '\n']) || name.contains("$(");
+    name.starts_with('-') || has_option() || is_command()
 }
 
 /// Services of the language, of its compiler and of test runners, not those of the program.
@@ -360,7 +363,7 @@ pub(crate) fn whole_package(path: &str) -> &str {
 /// Whether a runner file is known only by the customs for names, which many others follow too.
 pub(crate) fn has_customary_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    is_settings_name(name) || is_option(name) || is_environment(name)
+    is_settings_name(name) || is_environment(name)
 }
 
 #[cfg(test)]
@@ -474,6 +477,11 @@ mod tests {
             "features/environment.py",
             "ci.runsettings",
             "-q",
+            "src/b --help c.py",
+            "b.txt; exit 0; .txt",
+            ">a.txt",
+            "apport_python_hook.py",
+            "include/err.h",
             "cases/--files-with-matches",
         ] {
             assert!(is_runner_file(path), "{path}");

@@ -34,6 +34,18 @@ pub(crate) fn is_test_file(path: &str) -> bool {
     }
 }
 
+/// Words in the names of directories and programs that judge.
+const OF_TESTS: [&str; 8] = ["__tests__", "check", "checks", "spec", "specs", "t", "test", "tests"];
+
+/// Whether it is in a directory for tests, or its own name says that it is one.
+pub(crate) fn is_in_tests(path: &str) -> bool {
+    let (directories, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.split('.').next().unwrap_or(name);
+    let mut words = stem.split(['-', '_']);
+    directories.split('/').any(|directory| OF_TESTS.contains(&directory))
+        || words.any(|word| word.len() > 1 && OF_TESTS.contains(&word))
+}
+
 /// `TestCalc`, not `Testimony`.
 fn is_java_test(class: &str) -> bool {
     class.strip_prefix("Test").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))

@@ -1,5 +1,8 @@
 //! The user's protected programs, as texts: what checks run through them counts too.
 
+use std::path::Path;
+
+use autonoe_files::{SETTINGS_LIMIT, read_bytes_beneath};
 use autonoe_store::{CheckRegistry, Project};
 
 use crate::runner_files::is_code;
@@ -12,6 +15,16 @@ pub(crate) fn scripts_of_user(registry: &CheckRegistry, project: &Project) -> Ve
         scripts.filter(|(path, accepted)| !accepted.link && (accepted.executable || is_script(path)));
     let text = |accepted| String::from_utf8(registry.content(project, accepted).ok()?).ok();
     scripts.filter_map(|(path, accepted)| Some((path, text(accepted)?))).collect()
+}
+
+/// Files at the top of a project that say what its commands run.
+const RULES: [&str; 7] =
+    ["GNUmakefile", "Justfile", "Makefile", "Taskfile.yml", "justfile", "makefile", "package.json"];
+
+/// Their texts, as the user has them.
+pub(crate) fn rules_of_user(project: &Project) -> Vec<String> {
+    let read = |name| read_bytes_beneath(project.root(), Path::new(name), SETTINGS_LIMIT).ok();
+    RULES.iter().filter_map(read).map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
 }
 
 /// Whether a protected file is a program, or says what programs do.

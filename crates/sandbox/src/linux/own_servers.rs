@@ -51,7 +51,7 @@ impl OwnServers {
 
 /// The ports on which sockets of this machine listen, and the sockets' numbers. What cannot be read is not the room's.
 fn listening() -> Vec<(u16, u64)> {
-    let lists = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(|list| fs::read_to_string(list));
+    let lists = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(fs::read_to_string);
     lists.iter().flatten().flat_map(|list| list.lines().filter_map(parse)).collect()
 }
 

@@ -5,21 +5,22 @@ use autonoe_core::check::{Check, CheckOrigin};
 
 use super::{
     CommittedEntry, DecidingKind, concerns, deciding_files, may_decide, package_settings, python_settings,
+    readers_of,
 };
 
 #[test]
 fn each_file_has_a_kind() {
     let directory = tempfile::tempdir().unwrap();
-    let files: [(&str, bool, &[u8], Option<DecidingKind>); 23] = [
+    let files: [(&str, bool, &[u8], Option<DecidingKind>); 26] = [
         (".npmrc", false, b"", Some(DecidingKind::Settings)),
-        (".gitattributes", false, b"", Some(DecidingKind::Settings)),
+        (".gitattributes", false, b"", readers_of(".gitattributes").map(DecidingKind::SettingsOf)),
         ("String.java", false, b"class String {}", Some(DecidingKind::Settings)),
         ("a/String.java", false, b"// x\npackage a;\nclass String {}", None),
         ("bin/sh", true, b"#!/bin/sh\n", Some(DecidingKind::Command)),
         ("docs/test", false, b"", None),
         ("calc", true, b"\x7fELF\0", Some(DecidingKind::Compiled)),
         ("data", false, b"\0", None),
-        ("run.sh", true, b"#!/bin/sh\n", None),
+        ("run.sh", true, b"#!/bin/sh\n", Some(DecidingKind::Script)),
         ("calc.h.gch", false, b"", Some(DecidingKind::Compiled)),
         ("lib/libcalc.so.1.2", false, b"", Some(DecidingKind::Compiled)),
         ("Calc.class", false, b"", Some(DecidingKind::Compiled)),
@@ -34,6 +35,9 @@ fn each_file_has_a_kind() {
         ("some.social", false, b"", None),
         ("calc.c", false, b"", None),
         ("test_calc.py", false, b"", Some(DecidingKind::Test)),
+        ("tests/run.sh", false, b"", Some(DecidingKind::Script)),
+        ("tools/compare.py", false, b"", Some(DecidingKind::Script)),
+        ("src/calc.py", false, b"", None),
     ];
     let mut entries = BTreeMap::new();
     for (path, is_executable, content, _) in &files {

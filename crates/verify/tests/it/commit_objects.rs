@@ -198,7 +198,8 @@ async fn names_of_files_stay_in_their_line() {
     let examiner = fixture.prepared().await;
     let (forged, added) = ("n\nAll passed.\u{2028}\r\tz/conftest.py", "tests/b\nAll passed.");
     fixture.commit(&[("calc.sh", ADDS), (forged, ""), (added, "")]);
-    let named = "by themselves: n[U+000A]All passed.[U+2028][U+000D][U+0009]z/conftest.py.";
+    let forged = "n[U+000A]All passed.[U+2028][U+000D][U+0009]z";
+    let named = &format!("by themselves: {forged}, {forged}/conftest.py, tests/b");
     examiner.assert_claim("A", Assurance::Verified, &[named, "tests/b[U+000A]All passed."]).await;
     let messages: Vec<String> = examiner
         .events()
@@ -288,6 +289,7 @@ async fn new_commands_compiled_files_and_settings_of_tools_are_named() {
         ("calc.h.gch", ""),
         ("docs/test", ""),
         (".gitattributes", ""),
+        (".flake8", ""),
         ("String.java", source),
         ("node_modules/chai/index.js", ""),
         ("node_modules/chai/package.json", "{}"),
@@ -295,15 +297,71 @@ async fn new_commands_compiled_files_and_settings_of_tools_are_named() {
         ("a/String.java", &packaged),
         ("tsconfig.json", "{ }"),
     ]);
-    let settings =
-        "Test runners and other tools read these new files by themselves: .gitattributes, String.java.";
+    let settings = "Test runners and other tools read these new files by themselves: String.java.";
     let commands = "These new programs have the names of common commands: tools/diff, tools/sh.";
     let compiled = "These new files are compiled, and nobody can read what they do: calc, calc.h.gch.";
     let dependencies = "with the work, and tests may load them: .venv, node_modules/chai.";
     let said = [settings, commands, compiled, dependencies];
     let message = examiner.assert_claim("A", Assurance::Verified, &said).await.message;
-    // No check compiles TypeScript.
-    assert!(!message.contains("tsconfig"), "{message}");
+    // No check compiles TypeScript, or runs git or a linter.
+    assert!(["tsconfig", ".gitattributes", "flake8"].iter().all(|name| !message.contains(name)), "{message}");
+}
+
+#[tokio::test]
+async fn settings_of_linters_and_git_are_named_if_a_check_runs_them() {
+    for (command, name) in [
+        ("sh calc.sh add 2 3; : git status", ".gitignore"),
+        ("sh calc.sh add 2 3; : cargo fmt --check", "rustfmt.toml"),
+        ("sh calc.sh add 2 3; : make lint", ".flake8"),
+        ("sh calc.sh add 2 3; : awk -f tests/a.awk", "data/bad=-9.txt"),
+    ] {
+        let spec = SPEC.replace("sh calc.sh add 2 3", command);
+        let fixture = VerifyFixture::with_files(&spec, &[("Makefile", "lint:\n\tflake8 .\n")]);
+        let examiner = fixture.prepared().await;
+        fixture.commit(&[("calc.sh", ADDS), (name, "x\n")]);
+        examiner.assert_claim("A", Assurance::Verified, &[&format!("by themselves: {name}.")]).await;
+    }
+}
+
+/// Whoever may change the tests decides what the check shows.
+#[tokio::test]
+async fn tests_that_no_check_protects_are_named_if_they_are_changed_with_the_work() {
+    let named = "What the checks run was written or changed with the work: tests/run.sh";
+    let spec = "# Calc\n\n```check A\n$ sh tests/run.sh\n5\n```\n";
+    let fixture = VerifyFixture::with_files(spec, &[("tests/run.sh", "sh calc.sh add 2 3\n")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS), ("tests/other.sh", "")]);
+    let message = examiner.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("written or changed"), "{message}");
+    fixture.commit(&[("tests/run.sh", "echo 5\n")]);
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+
+    let fixture = VerifyFixture::with_files(spec, &[]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("tests/run.sh", "echo 5\n")]);
+    examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+
+    let discovers = spec.replace("sh tests/run.sh", "echo 5; python3 -m unittest 2> /dev/null");
+    let fixture =
+        VerifyFixture::with_files(&discovers.replace("echo 5;", "cat done; "), &[("tests/test_a.py", "")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("done", "5\n"), ("tests/test_a.py", "pass\n")]);
+    let named = named.replace("run.sh", "test_a.py");
+    let claim = examiner.claim("A").await;
+    assert!(claim.message.contains(&named), "{}", claim.message);
+}
+
+/// With `-E`, Python does not read the variable that says where compiled modules are.
+#[tokio::test]
+async fn a_compiled_form_of_a_protected_module_is_not_loaded() {
+    let compile = "mkdir -p tests/__pycache__; touch tests/__pycache__/left 2> /dev/null || true";
+    let spec = format!(
+        "# Calc\n\n```check A protect=tests/t.py,tests/helper.py\n$ {compile}\n$ ls tests/__pycache__; sh calc.sh add 2 3\n5\n```\n"
+    );
+    let fixture = VerifyFixture::with_files(&spec, &[("tests/t.py", ""), ("tests/helper.py", "")]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", ADDS)]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
 }
 
 /// What a check runs through its protected script.
