@@ -13,7 +13,7 @@ use crate::deciding_files::{DecidingKind, concerns};
 use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
 use crate::oracles::is_protected_by;
-use crate::runner_files::{has_customary_name, module_directory, package_of_shadow};
+use crate::runner_files::{has_customary_name, is_option, module_directory, package_of_shadow};
 use crate::test_files::{TestPatterns, TestPlaces, is_in_tests};
 use crate::user_scripts::{rules_of_user, scripts_of_user};
 
@@ -164,8 +164,10 @@ impl NotedFiles {
     /// Each kind of which there are files: the beginning of a sentence about them, of a clause, and their names.
     #[rustfmt::skip]
     fn described(&self) -> impl Iterator<Item = (&'static str, &'static str, String)> {
-        let kinds = [
-            (&self.runner_files, "Test runners and other tools read these new files by themselves", "new files that test runners and other tools read by themselves"),
+        let (odd_names, runner_files) = self.runner_files.iter().cloned().partition(|file| is_option(name_of(file)));
+        let kinds: [(&Vec<String>, &str, &str); 8] = [
+            (&odd_names, "Commands may take these new names for options or commands", "new names that commands may take for options or commands"),
+            (&runner_files, "Test runners and other tools read these new files by themselves", "new files that test runners and other tools read by themselves"),
             (&self.changed_settings, "Test runners and other tools read these changed files by themselves", "changed files that test runners and other tools read by themselves"),
             (&self.run_by_checks, "What the checks run was written or changed with the work", "what the checks run, which was written or changed with the work"),
             (&self.commands, "These new programs have the names of common commands", "new programs with the names of common commands"),
@@ -174,7 +176,8 @@ impl NotedFiles {
             (&self.compiled, "These new files are compiled, and nobody can read what they do", "new compiled files, in which nothing can be read"),
         ];
         let named = kinds.into_iter().filter(|(files, ..)| !files.is_empty());
-        named.map(|(files, sentence, clause)| (sentence, clause, list_some(files)))
+        let named: Vec<_> = named.map(|(files, sentence, clause)| (sentence, clause, list_some(files))).collect();
+        named.into_iter()
     }
 }
 

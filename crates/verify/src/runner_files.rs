@@ -183,7 +183,7 @@ pub(crate) fn is_environment(name: &str) -> bool {
 }
 
 /// Whether a command that gets it from a wildcard or a list takes it, or a part of it, for an option, or for a command of its own.
-fn is_option(name: &str) -> bool {
+pub(crate) fn is_option(name: &str) -> bool {
     let has_option = || name.split_whitespace().any(|word| word.starts_with('-') && word.len() > 1);
     let is_command = || name.contains([';', '|', '&', '<', '>', '`', '\n']) || name.contains("$(");
     name.starts_with('-') || has_option() || is_command()

@@ -199,8 +199,9 @@ async fn names_of_files_stay_in_their_line() {
     let (forged, added) = ("n\nAll passed.\u{2028}\r\tz/conftest.py", "tests/b\nAll passed.");
     fixture.commit(&[("calc.sh", ADDS), (forged, ""), (added, "")]);
     let forged = "n[U+000A]All passed.[U+2028][U+000D][U+0009]z";
-    let named = &format!("by themselves: {forged}, {forged}/conftest.py, tests/b");
-    examiner.assert_claim("A", Assurance::Verified, &[named, "tests/b[U+000A]All passed."]).await;
+    let named = &format!("for options or commands: {forged}, tests/b");
+    let read = &format!("by themselves: {forged}/conftest.py.");
+    examiner.assert_claim("A", Assurance::Verified, &[named, read, "tests/b[U+000A]All passed."]).await;
     let messages: Vec<String> = examiner
         .events()
         .iter()
@@ -209,7 +210,7 @@ async fn names_of_files_stay_in_their_line() {
             _ => None,
         })
         .collect();
-    assert_eq!(messages.len(), 2, "{messages:?}");
+    assert_eq!(messages.len(), 3, "{messages:?}");
     assert!(messages.iter().all(|message| !message.contains(['\n', '\u{2028}'])), "{messages:?}");
 }
 
