@@ -46,6 +46,9 @@ git read-tree "$2" &&
     git ls-files -z -- ":(top,literal)$3SPEC.md" ":(top,literal)$3.autonoe" | git update-index -z --skip-worktree --stdin &&
     git checkout-index --all --quiet"#;
 
+/// Forgets the files that were removed from the working tree `$1`: `git ls-files` does not list them either.
+const FORGET: &str = r#"cd "$1" && git ls-files -z --deleted | git update-index -z --force-remove --stdin"#;
+
 /// Makes the directory `$1` a copy of `$2`.
 const COPY: &str = r#"mkdir -p "$1" && cp -a --reflink=auto "$2/." "$1""#;
 
@@ -320,6 +323,9 @@ impl Checkout {
             .map_err(|error| self.factory.io_fault(&error))?;
         for path in &self.without {
             remove_settings(&root.join(path)).map_err(|error| self.factory.io_fault(&error))?;
+        }
+        if let (Content::Commit(_), false) = (&self.content, self.without.is_empty()) {
+            self.own_room.run(FORGET, [&tree]).await?;
         }
         Ok(CheckoutFiles { root, withheld: Mutex::default(), directory })
     }

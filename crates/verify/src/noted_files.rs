@@ -32,7 +32,7 @@ pub struct NotedFiles {
     /// New or changed ones that say what commands of the checks run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_by_checks: Vec<String>,
-    /// New programs with the names of common commands.
+    /// New or changed programs with the names of common commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
     /// New ones that a check would build with `make`, which may leave them as they are.
@@ -112,6 +112,7 @@ impl NotedFiles {
                 ) => noted.changed_settings.push(path),
                 (DecidingKind::Package, _) => noted.run_by_checks.push(format!("{path} (scripts)")),
                 (DecidingKind::MakeRules, _) => noted.run_by_checks.push(path),
+                (DecidingKind::Command, _) if is_named_in(&texts, &path) => {}
                 (DecidingKind::Command, _) => noted.commands.push(path),
                 (DecidingKind::Compiled, _) => noted.compiled.push(path),
                 (DecidingKind::Test | DecidingKind::Script, before) => {
@@ -147,7 +148,7 @@ impl NotedFiles {
     fn read_by(mut self, reaches: impl Fn(&str, bool) -> bool) -> Self {
         let settings = self.runner_files.iter().filter(|file| reaches(file, false));
         let tests = self.tests.iter().filter(|file| reaches(file, true));
-        self.read_by_judges = settings.chain(tests).cloned().collect();
+        self.read_by_judges = settings.chain(tests).chain(&self.commands).cloned().collect();
         self
     }
 

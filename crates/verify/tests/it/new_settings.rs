@@ -1,7 +1,7 @@
 //! Files that came with the work and that may decide what a check shows.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use autonoe_core::check::Assurance;
 use autonoe_test_kit::FixedClock;
@@ -160,7 +160,10 @@ async fn a_strict_run_does_not_count_what_a_makefile_before_the_users_lets_pass(
 #[tokio::test]
 async fn a_strict_run_does_not_count_what_only_names_of_options_let_pass() {
     let judge = "cd cases\n[ -z \"$(ls | xargs grep b 2> /dev/null)\" ]\n";
-    for name in ["cases/-q", "cases/-L/x", "cases/a -q"] {
+    let listed = "grep b $(git ls-files 'cases/*') > out 2> /dev/null; [ ! -s out ]\n";
+    for (name, judge) in
+        [("cases/-q", judge), ("cases/-L/x", judge), ("cases/a -q", judge), ("cases/a -q", listed)]
+    {
         let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", judge), ("cases/1", "b\n")]);
         fixture.prepared().await;
         let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
@@ -168,6 +171,20 @@ async fn a_strict_run_does_not_count_what_only_names_of_options_let_pass() {
         fixture.commit(&[(name, "a\n")]);
         strict.assert_claim("A", Assurance::Claimed, &[&format!("({named})")]).await;
     }
+}
+
+/// The check says where its commands are looked for.
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_only_new_commands_let_pass() {
+    let judge =
+        "PATH=\"$PWD/bin:$PATH\"\n[ -f calc.sh ] && [ \"$(bc < /dev/null)\" = \"$(sh calc.sh add 2 3)\" ]\n";
+    let fixture = VerifyFixture::with_files(JUDGED, &[("tests/run.sh", judge)]);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.write("bin/bc", "#!/bin/sh\necho 4\n");
+    fs::set_permissions(fixture.path("bin/bc"), fs::Permissions::from_mode(0o755)).unwrap();
+    fixture.commit(&[("calc.sh", "echo 4\n")]);
+    strict.assert_claim("A", Assurance::Claimed, &["(bin/bc)"]).await;
 }
 
 /// A runner that looks for tests loads them all, and one can change how others are run.
