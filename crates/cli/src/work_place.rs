@@ -100,7 +100,12 @@ impl WorkPlace {
         room_config.env.extend(names.into_iter().zip(identity.map(str::to_owned)));
         let owned = project.clone();
         let list_protected = move |paths: &[PathBuf]| {
-            protected_among(&CheckRegistry::load(&owned)?.of_user(), owned.root(), paths)
+            let registry = CheckRegistry::load(&owned)?.of_user();
+            let mut protected = protected_among(&registry, owned.root(), paths)?;
+            // Checks do not see a new file until the user accepts it, wherever it is.
+            let accepted = registry.paths_at(owned.root());
+            protected.retain(|path| accepted.contains(path) || path.symlink_metadata().is_ok());
+            Ok(protected)
         };
         let path = environment.for_children.iter().filter(|(name, _)| name == "PATH");
         let users = UsersMachine {

@@ -417,6 +417,43 @@ fn a_forged_test_does_not_land_without_the_users_word() {
     assert_eq!(project.read("tests/a.sh"), "true\n");
 }
 
+/// Checks do not see it until the user accepts it, so it can do no harm there.
+#[test]
+fn a_new_file_beside_protected_ones_lands_and_judges_nothing() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    let check = |id: &str, file: &str| {
+        format!("```check {id} name={file} protect=tests/**\n$ sh tests/{file}.sh\n```\n\n")
+    };
+    project.write("SPEC.md", &format!("# Spec\n\n{}{}", check("A", "a"), check("B", "b")));
+    project.git(&["init", "-q", "-b", "main", "."]);
+    let judge = |file: &str| format!("[ ! -e tests/more.sh ] && test -f {file}.txt\n");
+    project.commit(&[("tests/a.sh", &judge("a")), ("tests/b.sh", &judge("b"))]);
+    let session = |command: &str, id: &str| {
+        model(&always(&format!(
+            r#"
+              [[conversation.turn]]
+              call = [{{ tool = "Bash", input = {{ command = "{command}; git add . && git commit -qm {id}" }} }}]
+              [[conversation.turn]]
+              call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+              [[conversation.turn]]
+              expect = "verified"
+              text = "done"
+            "#
+        )))
+    };
+    let model = session("echo > a.txt; echo true > tests/more.sh", "A");
+    let run = project.run(&model, &["run", "-n", "1"]);
+    assert!(run.stderr.contains("[LANDED]"), "{}", run.stderr);
+    assert_eq!(project.read("tests/more.sh"), "true\n");
+    let model = session("echo > b.txt", "B");
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("all_passed", 0);
+    assert_script_followed(&model);
+    let output = project.autonoe(None).arg("checks").output().expect("started");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("tests/more.sh") && said.contains("do not see it until you decide"), "{said}");
+}
+
 #[test]
 fn a_passed_variable_is_nowhere_in_what_checks_and_agents_say() {
     const VALUE: &str = "swordfish-8417-never-real";
