@@ -20,6 +20,7 @@ mod signals;
 
 pub use command_values::is_command_variable;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use crate::policy_options::PolicyOptions;
@@ -39,6 +40,10 @@ const MAX_TEXT: usize = 1024 * 1024;
 const MAX_LOOP_WALKS: usize = 256;
 /// The most values of a loop's variable, or inputs of `xargs`, for which what runs with them is judged.
 const MAX_LOOP_VALUES: usize = 8;
+/// The longest value of a variable or an alias, in bytes; a longer one counts as unknown.
+const MAX_VALUE: usize = 4096;
+/// The most text, in bytes, that known values add to one command. Values beyond it count as unknown.
+const MAX_EXPANDED: usize = 512 * 1024;
 
 pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
     let mut judgement = ContainedWalk {
@@ -48,6 +53,7 @@ pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
         text_depth: 0,
         text_left: MAX_TEXT,
         loop_walks: 0,
+        expansion_left: Cell::new(MAX_EXPANDED),
     };
     match judgement.text(command) {
         Ok(()) => CommandVerdict {
@@ -69,6 +75,8 @@ struct ContainedWalk<'a> {
     text_depth: usize,
     text_left: usize,
     loop_walks: usize,
+    /// How much text known values may still add.
+    expansion_left: Cell<usize>,
 }
 
 impl ContainedWalk<'_> {
@@ -113,7 +121,7 @@ impl ContainedWalk<'_> {
         }
         for command in appending.iter().take(MAX_LOOP_VALUES) {
             for text in texts.iter().take(MAX_LOOP_VALUES) {
-                self.call(&calls::with_input(command, text.trim()))?;
+                self.call(&self.with_input(command, text.trim()))?;
             }
         }
         Ok(())
@@ -160,7 +168,7 @@ impl ContainedWalk<'_> {
                         break;
                     }
                     self.loop_walks += 1;
-                    self.variables.insert(name.clone(), value.to_owned());
+                    self.remember(name, value);
                     self.list(body, script)?;
                 }
                 Ok(())
@@ -210,7 +218,7 @@ impl ContainedWalk<'_> {
                 let expanded = self.expand(word);
                 match expanded.as_slice() {
                     [only] if only.literal().is_some() => {
-                        self.variables.insert(assignment.name.clone(), only.text.clone());
+                        self.remember(&assignment.name, &only.text);
                         self.variable(&assignment.name, &only.text)?;
                         self.subscript(&only.text)?;
                     }
@@ -227,11 +235,27 @@ impl ContainedWalk<'_> {
                     .flat_map(|(_, word)| self.expand(word))
                     .map(|arg| arg.literal().unwrap_or_default().to_owned())
                     .collect();
-                self.variables.insert(assignment.name.clone(), words.join(" "));
+                self.remember(&assignment.name, &words.join(" "));
                 words.iter().try_for_each(|word| self.variable(&assignment.name, word))?;
             }
         }
         Ok(())
+    }
+
+    /// Notes the value of a variable. A value that is too long to be built upon counts as unknown.
+    pub fn remember(&mut self, name: &str, value: &str) {
+        match value.len() <= MAX_VALUE {
+            true => self.variables.insert(name.to_owned(), value.to_owned()),
+            false => self.variables.remove(name),
+        };
+    }
+
+    /// Whether a known value of this length may be put into a command. Otherwise a short script could make text of any
+    /// length, by doubling a value again and again.
+    pub fn may_expand(&self, length: usize) -> bool {
+        let left = self.expansion_left.get().checked_sub(length + 1);
+        self.expansion_left.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// Judges an operand of `[[ … ]]`, which may be evaluated as arithmetic.
@@ -278,7 +302,7 @@ impl ContainedWalk<'_> {
                 }
             };
             let Some(field) = fields.last_mut() else { continue };
-            match known {
+            match known.filter(|text| self.may_expand(text.len())) {
                 None => field.0.push(part.clone()),
                 Some(text) if quoted => field.push(&text, true),
                 Some(text) => {

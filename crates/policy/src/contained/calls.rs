@@ -5,7 +5,7 @@ use super::command_values::{command_of_setting, is_command_variable, settings_of
 use super::git_values::git_commands;
 use super::make_values::make_scripts;
 use super::runners::{self, program_name};
-use super::{ContainedWalk, publishing, signals};
+use super::{ContainedWalk, MAX_VALUE, publishing, signals};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::Arg;
 
@@ -75,7 +75,7 @@ impl ContainedWalk<'_> {
             self.wrapped(program, args)?;
         }
         if name == "parallel" {
-            parallel_calls(args).iter().try_for_each(|call| self.call(call))?;
+            self.parallel_calls(args).iter().try_for_each(|call| self.call(call))?;
         }
         self.wrapped(name, args)
     }
@@ -119,11 +119,39 @@ impl ContainedWalk<'_> {
     fn renamed(&self, argv: &[Arg]) -> Vec<Arg> {
         let meaning = argv.first().and_then(Arg::literal).and_then(|name| self.renames.get(name));
         match meaning {
-            Some(meaning) => {
+            Some(meaning) if self.may_expand(meaning.len()) => {
                 meaning.split_whitespace().map(Arg::plain).chain(argv.iter().skip(1).cloned()).collect()
             }
-            None => argv.to_vec(),
+            Some(_) | None => argv.to_vec(),
         }
+    }
+
+    /// The commands that `parallel command ::: values` runs.
+    fn parallel_calls(&self, args: &[Arg]) -> Vec<Vec<Arg>> {
+        let is_separator = |arg: &Arg| arg.text.starts_with(":::");
+        let Some(at) = args.iter().position(is_separator) else { return Vec::new() };
+        let start = args[..at].iter().position(|arg| !arg.text.starts_with('-')).unwrap_or(at);
+        let values = args[at..].iter().filter(|arg| !is_separator(arg)).filter_map(Arg::literal);
+        values.take(MAX_VALUES).map(|value| self.with_input(&args[start..at], value)).collect()
+    }
+
+    /// A command with one more argument, which replaces `{}` if that occurs. Without it if that makes too much text.
+    pub fn with_input(&self, command: &[Arg], input: &str) -> Vec<Arg> {
+        let marks: usize = command.iter().map(|arg| arg.text.matches("{}").count()).sum();
+        if !self.may_expand(input.len().saturating_mul(marks.max(1))) {
+            return command.to_vec();
+        }
+        let replaced = command.iter().map(|arg| Arg { text: arg.text.replace("{}", input), ..arg.clone() });
+        let words = input.split_whitespace().filter(|_| marks == 0).take(MAX_VALUES).map(Arg::plain);
+        replaced.chain(words).collect()
+    }
+
+    /// Notes what a name of a command means from here on.
+    fn rename(&mut self, name: &str, meaning: &str) {
+        match meaning.len() <= MAX_VALUE {
+            true => self.renames.insert(name.to_owned(), meaning.to_owned()),
+            false => self.renames.remove(name),
+        };
     }
 
     /// Judges the value of a variable that is run as a command, or that is one of git's settings.
@@ -133,7 +161,7 @@ impl ContainedWalk<'_> {
             return settings.iter().try_for_each(|command| self.text(command));
         }
         if let Some((_, number)) = name.strip_prefix("GIT_CONFIG_").and_then(|rest| rest.split_once('_')) {
-            self.variables.insert(name.to_owned(), value.to_owned());
+            self.remember(name, value);
             let known = |part: &str| self.variables.get(&format!("GIT_CONFIG_{part}_{number}"));
             let setting = known("KEY").zip(known("VALUE"));
             if let Some(command) = setting.and_then(|(key, value)| command_of_setting(key, value)) {
@@ -158,7 +186,7 @@ impl ContainedWalk<'_> {
             "alias" => {
                 let texts = args.iter().filter_map(Arg::literal);
                 for (name, meaning) in texts.filter_map(|text| text.split_once('=')) {
-                    self.renames.insert(name.to_owned(), meaning.to_owned());
+                    self.rename(name, meaning);
                     self.text(meaning)?;
                 }
                 Ok(())
@@ -168,7 +196,7 @@ impl ContainedWalk<'_> {
                     && option.literal() == Some("-p")
                     && let (Some(path), Some(name)) = (path.literal(), name.literal())
                 {
-                    self.renames.insert(name.to_owned(), path.to_owned());
+                    self.rename(name, path);
                 }
                 Ok(())
             }
@@ -265,23 +293,6 @@ fn attached_value<'a>(wrapper: &str, text: &'a str) -> Option<&'a str> {
         }
     };
     (!value.is_empty()).then_some(value)
-}
-
-/// The commands that `parallel command ::: values` runs.
-fn parallel_calls(args: &[Arg]) -> Vec<Vec<Arg>> {
-    let is_separator = |arg: &Arg| arg.text.starts_with(":::");
-    let Some(at) = args.iter().position(is_separator) else { return Vec::new() };
-    let start = args[..at].iter().position(|arg| !arg.text.starts_with('-')).unwrap_or(at);
-    let values = args[at..].iter().filter(|arg| !is_separator(arg)).filter_map(Arg::literal);
-    values.take(MAX_VALUES).map(|value| with_input(&args[start..at], value)).collect()
-}
-
-/// A command with one more argument, which replaces `{}` if that occurs.
-pub fn with_input(command: &[Arg], input: &str) -> Vec<Arg> {
-    let has_mark = command.iter().any(|arg| arg.text.contains("{}"));
-    let replaced = command.iter().map(|arg| Arg { text: arg.text.replace("{}", input), ..arg.clone() });
-    let words = input.split_whitespace().filter(|_| !has_mark).take(MAX_VALUES).map(Arg::plain);
-    replaced.chain(words).collect()
 }
 
 /// The program that a container starts instead of its own, and where its arguments may begin.

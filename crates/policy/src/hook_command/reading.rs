@@ -15,6 +15,9 @@ use crate::shell::parse;
 /// How deeply commands in the words of commands are read.
 const MAX_DEPTH: usize = 4;
 
+/// The most directories in which a command may be; beyond them it is not known where it is.
+const MAX_PLACES: usize = 64;
+
 /// Variables by which programs find what they run.
 #[rustfmt::skip]
 const DECIDING_VARIABLES: [&str; 12] = [
@@ -298,8 +301,12 @@ impl<'r> Reading<'r> {
         };
         self.is_complete &= target.is_complete && target.only() != Some("-");
         let here = &self.now.directories;
-        let there: Vec<PathBuf> =
-            here.iter().flat_map(|here| target.texts.iter().map(|text| here.join(text))).collect();
+        let there: Vec<PathBuf> = here
+            .iter()
+            .flat_map(|here| target.texts.iter().map(|text| here.join(text)))
+            .take(MAX_PLACES)
+            .collect();
+        self.is_complete &= here.len() * target.texts.len() <= MAX_PLACES;
         match target.is_complete {
             true => self.now.directories = there,
             false => {

@@ -161,3 +161,19 @@ fn a_command_that_may_run_other_files_is_not_complete() {
         assert!(!HookCommandText::read(command, &root).is_complete, "{command}");
     }
 }
+
+/// Without a bound, these values would be longer than any memory.
+#[test]
+fn values_that_grow_without_bound_are_not_followed() {
+    let (_home, root) = project(&["h.sh"]);
+    for command in [
+        format!("x=aa; {} sh $x", "x=$x$x;".repeat(60)),
+        format!("for x in a b; do {} sh $x; done", "x=$x$x;".repeat(60)),
+        format!("{} sh h.sh", "cd {a,b,c};".repeat(60)),
+        format!("sh {{{}}}{}", "a,".repeat(20_000), "b".repeat(20_000)),
+        format!("sh {}", "{a,b}".repeat(60)),
+        format!("sh {{{0}b}}{{{0}b}}", "a,".repeat(30)),
+    ] {
+        assert!(!HookCommandText::read(&command, &root).is_complete, "{command:.60}");
+    }
+}

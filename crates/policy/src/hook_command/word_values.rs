@@ -8,6 +8,9 @@ use crate::shell::ast::{List, Operation, Part, Word};
 /// Words with more values than this count as computed.
 const MAX_VALUES: usize = 64;
 
+/// The longest value, in characters; a longer one counts as computed.
+const MAX_LENGTH: usize = 4096;
+
 /// What prints the directory in which a command is.
 const PRINTS_DIRECTORY: [&[&str]; 3] = [&["pwd"], &["pwd", "-P"], &["pwd", "-L"]];
 
@@ -42,9 +45,14 @@ impl Values {
     pub fn or(mut self, other: Self) -> Self {
         self.is_complete &= other.is_complete;
         for text in other.texts {
-            if !self.texts.contains(&text) {
-                self.texts.push(text);
+            if self.texts.contains(&text) {
+                continue;
             }
+            if self.texts.len() == MAX_VALUES {
+                self.is_complete = false;
+                break;
+            }
+            self.texts.push(text);
         }
         self
     }
@@ -80,7 +88,9 @@ impl Surroundings {
     pub fn values(&self, word: &Word, root: &Path) -> Values {
         let (texts, mut is_complete) = self.texts(word, root);
         let mut found = Vec::new();
-        for text in texts.iter().flat_map(braced).flat_map(|text| split(&text)) {
+        let choices: Vec<(Vec<Text>, bool)> = texts.iter().map(braced).collect();
+        is_complete &= choices.iter().all(|(_, is_complete)| *is_complete);
+        for text in choices.iter().flat_map(|(texts, _)| texts).flat_map(split) {
             // The home of a hook is empty, and its path is not known here.
             is_complete &= !matches!(text.first(), Some(('~', false)));
             match pattern(&text) {
@@ -111,12 +121,16 @@ impl Surroundings {
         for part in &word.0 {
             let (values, quoted) = self.part(part, root);
             is_complete &= values.is_complete && texts.len() * values.texts.len() <= MAX_VALUES;
+            let is_short = |text: &Text, value: &String| text.len() + value.len() <= MAX_LENGTH;
+            is_complete &= texts.iter().all(|text| values.texts.iter().all(|value| is_short(text, value)));
             let add = |text: &Text, value: &String| {
                 text.iter().copied().chain(value.chars().map(|character| (character, quoted))).collect()
             };
             texts = texts
                 .iter()
-                .flat_map(|text| values.texts.iter().map(move |value| add(text, value)))
+                .flat_map(|text| values.texts.iter().map(move |value| (text, value)))
+                .filter(|(text, value)| is_short(text, value))
+                .map(|(text, value)| add(text, value))
                 .take(MAX_VALUES)
                 .collect();
         }
@@ -174,13 +188,14 @@ fn literal_words(list: &List) -> Option<Vec<&str>> {
 /// Characters, each with whether it is quoted.
 type Text = Vec<(char, bool)>;
 
-/// Every expansion of `{a,b}`.
-fn braced(text: &Text) -> Vec<Text> {
+/// The expansions of `{a,b}`, and whether these are all.
+fn braced(text: &Text) -> (Vec<Text>, bool) {
+    let mut is_complete = true;
     let mut open = vec![text.clone()];
     let mut done = Vec::new();
     while let Some(text) = open.pop() {
         match brace(&text) {
-            Some((start, commas, end)) if open.len() + done.len() < MAX_VALUES => {
+            Some((start, commas, end)) if commas.len() + open.len() + done.len() < MAX_VALUES => {
                 let starts = [start].into_iter().chain(commas.iter().copied());
                 let ends = commas.iter().copied().chain([end]);
                 let choice = |(from, to): (usize, usize)| {
@@ -189,10 +204,14 @@ fn braced(text: &Text) -> Vec<Text> {
                 let choices: Vec<Text> = starts.zip(ends).map(choice).collect();
                 open.extend(choices.into_iter().rev());
             }
-            _ => done.push(text),
+            Some(_) => {
+                is_complete = false;
+                done.push(text);
+            }
+            None => done.push(text),
         }
     }
-    done
+    (done, is_complete)
 }
 
 /// The first `{…}` with a comma: where it begins, its commas and its end.

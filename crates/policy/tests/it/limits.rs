@@ -155,7 +155,45 @@ fn inputs() -> Vec<(&'static str, String)> {
     }
     inputs
         .push(("loops", format!("{}ls{}", "for i in 1 2 3 4 5 6 7 8; do ".repeat(30), "; done".repeat(30))));
+    inputs.extend(doublings());
     inputs.push(("recursion", "f() { f; f; }; f".into()));
+    inputs
+}
+
+/// Short commands whose values would be longer than any memory.
+fn doublings() -> Vec<(&'static str, String)> {
+    const COUNT: usize = 48;
+    let mut inputs: Vec<(&'static str, String)> = [
+        "x=$x$x;",
+        "x=\"$x$x\";",
+        "x=$x$x ls;",
+        "x+=$x$x;",
+        "export x=$x$x;",
+        "declare x=$x$x;",
+        "readonly x=\"$x $x\";",
+        "x=(${x[@]} ${x[@]});",
+        "x=(\"${x[@]}\" \"${x[@]}\");",
+        "for x in $x$x; do ls; done;",
+        "for x in \"$x $x\"; do ls $x; done;",
+        "alias x=\"$x $x\"; x=$x$x;",
+        "env x=$x$x ls; x=$x$x;",
+        "echo $x$x | xargs -I{} ls {}{}; x=$x$x;",
+        "eval \"x=$x$x\";",
+        "f() { x=$x$x; }; f;",
+        "{ x=$x$x; } || x=$x$x;",
+    ]
+    .map(|unit| (unit, format!("x=aa;{}git $x $x", unit.repeat(COUNT))))
+    .into();
+    let chain = |link: &dyn Fn(usize) -> String| (1..COUNT).map(link).collect::<String>();
+    let scalars = chain(&|n| format!("x{n}=$x{0}$x{0};", n - 1));
+    inputs.push(("chain", format!("x0=aa;{scalars}git $x{}", COUNT - 1)));
+    let arrays = chain(&|n| format!("x{n}=(${{x{0}[@]}} ${{x{0}[@]}});", n - 1));
+    inputs.push(("chain of arrays", format!("x0=(a a);{arrays}git ${{x{}[@]}}", COUNT - 1)));
+    let long = "a ".repeat(1_500);
+    inputs.push(("many uses", format!("x='{long}';{}", fill("ls $x;"))));
+    inputs.push(("many uses of an alias", format!("alias x='{long}';{}", fill("x;"))));
+    inputs.push(("many marks", format!("echo {long} | xargs -I{{}} ls {}", fill("{}"))));
+    inputs.push(("many marks of parallel", format!("parallel ls {} ::: '{long}'", fill("{}"))));
     inputs
 }
 
