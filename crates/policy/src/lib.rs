@@ -16,6 +16,7 @@ mod hooks;
 mod moved_root;
 mod path_denial;
 mod path_gate;
+mod path_globs;
 mod path_rules;
 mod paths;
 mod permission_gate;

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 
 use autonoe_files::is_credential;
 
+use crate::path_globs::{GlobMatch, glob_matches};
 use crate::verdict::{Denial, RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -222,22 +223,59 @@ impl CommandPaths {
             ArgKind::Unknown | ArgKind::Several if target.text.starts_with(['/', '~', '.']) => &target.text,
             ArgKind::Unknown | ArgKind::Several => return Ok(()),
         };
-        if text == "-" || text.is_empty() || READABLE_DEVICES.contains(&text) {
-            return Ok(());
-        }
         if text.starts_with('~') && target.kind != ArgKind::Plain {
             return not_read(text);
         }
-        for directory in from {
-            let text = bounded(text).unwrap_or("/");
-            let real =
-                self.resolve(lookups, directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
-            let is_own = self.temp.iter().chain([&self.root]).any(|path| real.starts_with(path));
-            if !is_own && !may_read_outside(&real, &self.readable) {
-                return not_read(text);
-            }
+        if text != "-" && !text.is_empty() && !READABLE_DEVICES.contains(&text) {
+            from.iter().try_for_each(|directory| self.read_from(lookups, directory, text))?;
+        }
+        match target.kind {
+            ArgKind::Glob => from.iter().try_for_each(|directory| self.read_pattern(directory, &target.text)),
+            ArgKind::Plain | ArgKind::Unknown | ArgKind::Several => Ok(()),
+        }
+    }
+
+    fn read_from(&self, lookups: &Lookups, directory: &Path, text: &str) -> RuleResult {
+        let text = bounded(text).unwrap_or("/");
+        let real = self.resolve(lookups, directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
+        self.read_real(&real, text)
+    }
+
+    fn read_real(&self, real: &Path, text: &str) -> RuleResult {
+        match self.is_own(real) || may_read_outside(real, &self.readable) {
+            true => Ok(()),
+            false => not_read(text),
+        }
+    }
+
+    /// Whether a resolved path is in the project or in the session's temporary directory.
+    pub fn is_own(&self, real: &Path) -> bool {
+        self.temp.iter().chain([&self.root]).any(|path| real.starts_with(path))
+    }
+
+    /// Judges what a pattern matches. Agents make no links in the toolchain.
+    fn read_pattern(&self, directory: &Path, text: &str) -> RuleResult {
+        let wild = text.find(['*', '?', '[']).unwrap_or(text.len());
+        let (parent, _) = text[..wild].rsplit_once('/').unwrap_or((".", ""));
+        let climbs = text[wild..].contains("..") || text[..wild].ends_with('.');
+        let is_toolchain = real_path(&directory.join(parent)).is_ok_and(|real| may_read_outside(&real, &[]));
+        if text.starts_with('/') && is_toolchain && !climbs {
+            return Ok(());
+        }
+        for entry in self.matches(directory, text)? {
+            let real = real_path(&entry.path).unwrap_or_else(|_| lexical(&entry.path));
+            let shown = entry.path.strip_prefix(directory).unwrap_or(&entry.path);
+            self.read_real(&real, &shown.to_string_lossy())?;
         }
         Ok(())
+    }
+
+    /// What a pattern matches; denied if it has to look at too many files.
+    fn matches(&self, directory: &Path, text: &str) -> Result<Vec<GlobMatch>, Denial> {
+        bounded(text).and_then(|text| glob_matches(directory, text)).ok_or_else(|| {
+            Denial::new("path.pattern", format!("There are too many files to see what '{text}' matches."))
+                .instead("Name the files themselves.")
+        })
     }
 
     /// Allows a pattern only in the last component, in a directory without links.
@@ -252,9 +290,11 @@ impl CommandPaths {
             if last.starts_with('.') {
                 return unknown_path(text);
             }
-            let links = folder.read_dir().into_iter().flatten().take(MAX_PATH).flatten();
-            if links.filter_map(|entry| entry.file_type().ok()).any(|kind| kind.is_symlink()) {
+            if self.matches(&folder, "*")?.iter().any(|entry| entry.is_link) {
                 return unknown_path(text);
+            }
+            for entry in self.matches(directory, text)? {
+                self.write_from(lookups, directory, &entry.path.to_string_lossy())?;
             }
         }
         Ok(())
@@ -266,7 +306,8 @@ impl CommandPaths {
         let trimmed = text.trim_end_matches('/');
         let (parent, last) = trimmed.rsplit_once('/').unwrap_or((".", trimmed));
         let parent = if parent.is_empty() { "/" } else { parent };
-        if matches!(last, "" | "." | "..") || has_pattern(parent) {
+        let is_open = target.kind == ArgKind::Glob && text.ends_with('/');
+        if matches!(last, "" | "." | "..") || has_pattern(parent) || is_open {
             return deny_with_hint(
                 "path.remove",
                 format!("'{text}' is too broad to remove."),
@@ -301,6 +342,31 @@ impl CommandPaths {
                 }
             }
             self.write_real(&real, text)?;
+            if target.kind == ArgKind::Glob {
+                self.remove_matches(&folder, last)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges what a pattern in a directory would remove. A link is removed only by its name.
+    fn remove_matches(&self, folder: &Path, pattern: &str) -> RuleResult {
+        for entry in self.matches(folder, pattern)? {
+            let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+            if entry.is_link {
+                return deny_with_hint(
+                    "path.remove",
+                    format!("'{pattern}' matches the link '{name}'."),
+                    "Name the files themselves.",
+                );
+            }
+            if self.guarded.iter().any(|file| file.starts_with(&entry.path)) {
+                return deny(
+                    "path.guarded",
+                    format!("'{name}' contains files used by the checks or hooks of this project."),
+                );
+            }
+            self.write_real(&entry.path, &name)?;
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! `rm` and `mv`: allowed only in `run --allow-destructive`, on literal, checked paths. Stale git lock files are an
-//! exception (see `git_lock`).
+//! `rm` and `mv`: allowed only in `run --allow-destructive`, on checked paths, or patterns that match no
+//! links. Stale git lock files are an exception (see `git_lock`).
 
 use super::files::judge_destination;
 use super::options::{OptionSyntax, parse};

@@ -1,8 +1,8 @@
 //! `find`: commands run by `-exec` are judged; actions that delete or write are denied.
 
-use super::reads;
 use super::rule::{CommandCall, Rule, always, in_run, never};
 use super::scope::CommandScope;
+use super::{links, reads};
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -47,6 +47,9 @@ const PLAIN: [&str; 26] = [
 ];
 
 fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    if call.args.iter().any(|arg| matches!(arg.literal(), Some("-L" | "-follow"))) {
+        links::judge_followed(scope, "Leave out -L and -follow.")?;
+    }
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;

@@ -3,7 +3,7 @@
 use super::options::names_one_of;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
-use super::secrets;
+use super::{links, secrets};
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -94,6 +94,7 @@ pub const RULES: &[Rule] = &[
         examples: &[
             always("rg -n 'TODO|FIXME' --glob '!node_modules'"),
             always("rg --files src | head -50"),
+            always("rg -L x && rg --follow x"),
             always("rg -l -g '*.js' foo src lib"),
             always("rg -C3 -e /etc src"),
             never("rg root /etc"),
@@ -113,7 +114,10 @@ pub const RULES: &[Rule] = &[
         name: "grep",
         commands: &["grep", "egrep", "fgrep"],
         run_only: false,
-        judge: grep,
+        judge: |scope, call| {
+            judge_following(scope, call)?;
+            grep(scope, call)
+        },
         examples: &[
             always("grep -rn 'a;b|c' src | wc -l"),
             always("grep -rn /etc src"),
@@ -128,11 +132,50 @@ pub const RULES: &[Rule] = &[
             never("grep --file=../x a.txt"),
             never("grep --exclude-from=/etc/passwd x a.txt"),
             never("grep -r --exclude-from=src/../../x x ."),
+            always("grep -R x src"),
             always("grep -e/etc src/a.js"),
             always("grep -rn --include='*.js' --color=never x src"),
         ],
     },
 ];
+
+/// Options with which a program follows the links in directories, and how to call it without following them.
+const FOLLOWING: [(&[&str], &str, &[&str], &str); 6] = [
+    (&["grep", "egrep", "fgrep"], "R", &["--dereference-recursive"], "grep -r"),
+    (&["rg"], "L", &["--follow"], "Leave out -L."),
+    (&["ag"], "f", &["--follow"], "Leave out -f."),
+    (&["du", "ls"], "L", &["--dereference"], "Leave out -L."),
+    (&["tree"], "l", &[], "Leave out -l."),
+    (&["diff"], "r", &["--recursive"], "Compare files, or add --no-dereference."),
+];
+
+/// Short options whose value may be attached, so that its letters are not options.
+const ATTACHING: [(&str, &str); 3] = [("rg", "feABCmdgtTMjrE"), ("grep", "feABCmdD"), ("diff", "xXFISUWCL")];
+
+/// Denies following the links in directories where one could lead out of the project.
+pub fn judge_following(scope: &CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    let Some((_, letter, long, without)) = FOLLOWING.iter().find(|(names, ..)| names.contains(&call.name))
+    else {
+        return Ok(());
+    };
+    let attaching =
+        ATTACHING.iter().find(|(name, _)| call.name.ends_with(name)).map_or("", |(_, letters)| letters);
+    let is_short = |text: &str| {
+        let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+        letters.split(|c| attaching.contains(c)).next().is_some_and(|flags| flags.contains(letter))
+    };
+    let is_long = |text: &str| {
+        let beginning = text.len() > "--no".len() && long.iter().any(|option| option.starts_with(text));
+        beginning && text != "--color"
+    };
+    let has = |test: &dyn Fn(&str) -> bool| {
+        call.args.iter().take_while(|arg| arg.literal() != Some("--")).any(|arg| test(&arg.text))
+    };
+    if !has(&|text| is_short(text) || is_long(text)) || has(&|text| text == "--no-dereference") {
+        return Ok(());
+    }
+    links::judge_followed(scope, without)
+}
 
 /// Judges a path that a command reads.
 pub fn judge(scope: &mut CommandScope<'_>, operand: &Arg) -> RuleResult {
@@ -154,6 +197,7 @@ pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
 }
 
 fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    judge_following(scope, call)?;
     if call.name == "xxd" {
         // The second file is written.
         let files = call.args.iter().filter(|arg| !arg.text.bytes().all(|b| b.is_ascii_digit()));
@@ -213,6 +257,7 @@ fn short_file<'a>(program: &str, arg: &'a Arg) -> Option<&'a str> {
 const RG_RUNS: &[&str] = &["--pre", "--hostname-bin", "--pager"];
 
 fn rg(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    judge_following(scope, call)?;
     if call
         .args
         .iter()

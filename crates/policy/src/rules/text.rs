@@ -109,6 +109,7 @@ fn filter(
     call: CommandCall<'_>,
 ) -> RuleResult {
     let parsed = parse(rule, syntax, call.args)?;
+    reads::judge_following(scope, call)?;
     parsed.operands.iter().try_for_each(|operand| reads::judge(scope, operand))
 }
 
