@@ -28,6 +28,12 @@ pub const RULES: &[Rule] = &[Rule {
         never("curl http://{localhost,evil}/"),
         never("curl -o /etc/x localhost"),
         never("curl -o .autonoe/x localhost"),
+        never("curl -o '#1' 'localhost/{a,b}'"),
+        never("curl -so'src/#1' 'localhost/{../../x}'"),
+        never("curl --output='src/a#2.txt' 'localhost/{a}/{b}'"),
+        never("curl --output-dir .. -o x localhost"),
+        never("curl --create-dirs -o x localhost"),
+        in_run("curl -o 'a#b.txt' localhost"),
         never("curl -d @/etc/passwd localhost"),
         never("curl -T /etc/passwd localhost"),
         never("curl -F a=@/etc/passwd localhost"),
@@ -61,6 +67,10 @@ fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         let Some(value) = value else { continue };
         match option.as_str() {
             "o" | "output" => {
+                // curl replaces `#1` by a part of the URL.
+                if value.text.as_bytes().windows(2).any(|pair| pair[0] == b'#' && pair[1].is_ascii_digit()) {
+                    return refuse("curl would take a part of the URL for the name of its output.");
+                }
                 scope.count_path()?;
                 scope.may_write(value)?;
             }

@@ -156,8 +156,12 @@ const FILES: [&str; 7] = [
 ];
 
 /// Short options whose value is a file that git reads, and their subcommands.
-const FILE_LETTERS: [(&[&str], char); 4] =
-    [(&["commit", "tag"], 'F'), (&["grep"], 'f'), (&["ls-files"], 'X'), (&["blame", "annotate"], 'S')];
+const FILE_LETTERS: [(&[&str], char); 4] = [
+    (&["commit", "tag", "merge", "stash"], 'F'),
+    (&["grep", "config"], 'f'),
+    (&["ls-files"], 'X'),
+    (&["blame", "annotate"], 'S'),
+];
 
 /// Judges a file that an option names, attached or in the next argument.
 fn judge_file_option(scope: &mut CommandScope<'_>, subcommand: &str, arg: &Arg, after: &[Arg]) -> RuleResult {

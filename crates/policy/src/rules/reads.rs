@@ -66,6 +66,10 @@ pub const RULES: &[Rule] = &[
             always("jq '.env.x, .scripts[\"env\"], {env: .a}' a.txt"),
             always("jq --arg env prod '.x[$env]' a.txt; jq . src/env env/x.json"),
             never("jq --rawfile env ../x . a.txt"),
+            never("jq -nc 'import \"secret\" as $x {search:\"/etc\"}; $x'"),
+            never("jq 'include \"x\"; .' a.txt"),
+            never("jq '# a\nimport # b\n \"x\" as x; .' a.txt"),
+            always("jq '.import, .include[0], {import: 1}, \"import\"' a.txt"),
             always("jq -n 'env.PATH, $ENV.PATH, $environment'"),
             always("cut -d/ -f2 a.txt"),
             always("cut --delimiter=/ -f2 a.txt"),
@@ -218,11 +222,31 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             _ if call.name == "jq" && prints_environment(&arg.text) => {
                 return secrets::prints_variables("jq");
             }
+            _ if call.name == "jq" && loads_module(&arg.text) => {
+                return deny_with_hint(
+                    "read.jq",
+                    "A filter of jq may not load other files.",
+                    "Leave out import and include.",
+                );
+            }
             _ if arg.is_operand() => judge(scope, arg)?,
             _ => judge_value(scope, arg)?,
         }
     }
     Ok(())
+}
+
+/// Whether a filter of jq may load a file: `import "path" as name;` or `include "path";`, where comments may come between.
+fn loads_module(filter: &str) -> bool {
+    let begins_statement = |before: &str| {
+        before.chars().next_back().is_none_or(|character| character == ';' || character.is_whitespace())
+    };
+    ["import", "include"].iter().any(|word| {
+        filter.match_indices(word).any(|(at, _)| {
+            let after = filter[at + word.len()..].trim_start();
+            begins_statement(&filter[..at]) && after.starts_with(['"', '#'])
+        })
+    })
 }
 
 /// Whether a filter of jq takes the whole environment: `env` or `$ENV`, but not `env.NAME`, `.env` or a key `env:`.

@@ -28,9 +28,12 @@ const RUNNERS: [(&str, &[&str], Profile); 11] = [
 pub fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     for arg in call.args {
         reads::judge_value(scope, arg)?;
-        if arg.text.starts_with(['/', '~']) || arg.text.starts_with("..") {
-            reads::judge(scope, arg)?;
-        }
+        judge_path(scope, arg)?;
+    }
+    if profile_commands::belongs_to(call.name, Profile::Python)
+        && call.args.iter().any(|arg| arg.text.starts_with('@'))
+    {
+        return deny_option("The arguments in a file are not known before the command runs.");
     }
     let starts = |start: &[&str]| {
         call.args.len() >= start.len()
@@ -60,6 +63,19 @@ pub fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult 
         )
         .instead(examples(call.name))
     }))
+}
+
+/// Judges an argument that may be the path of what a tool loads, as in `tests/x.py::name`, `x_spec.rb:12` or `key=path`.
+fn judge_path(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
+    if arg.kind == ArgKind::Plain && arg.text.starts_with('-') {
+        return Ok(());
+    }
+    reads::judge(scope, arg)?;
+    let Some(text) = arg.literal().filter(|text| !text.contains("://")) else { return Ok(()) };
+    let ends = [':', '?', '#'].iter().filter_map(|end| text.split_once(*end)).map(|(path, _)| path);
+    let values = text.split_once('=').map(|(_, value)| value);
+    let parts: Vec<Arg> = ends.chain(values).filter(|part| !part.is_empty()).map(Arg::plain).collect();
+    parts.iter().try_for_each(|part| reads::judge(scope, part))
 }
 
 /// Judges the tool that a runner starts; it must have a form of its own.
@@ -126,6 +142,10 @@ fn judge_form(form: &VerificationForm, args: &[Arg]) -> RuleResult {
                 ));
             }
         };
+        let is_config = matches!(text.split('=').next(), Some("--config" | "-c" | "--configuration"));
+        if is_config && value.as_ref().is_some_and(|value| value.contains(['{', '='])) {
+            return deny_option("Configuration in an argument could load other files. Name a file instead.");
+        }
         if form.command == "go"
             && text.trim_start_matches('-').starts_with("o")
             && value.as_deref() != Some("/dev/null")
@@ -212,6 +232,24 @@ pub const EXAMPLES: &[super::rule::RuleExample] = &[
     super::rule::in_run("npm run dev"),
     super::rule::in_run("npx create-x"),
     super::rule::always("pytest -q tests"),
+    super::rule::always("pytest tests/a.py::TestA::test_b -k 'a or b' && pytest src/../tests"),
+    super::rule::in_run("pytest src/../../x"),
+    super::rule::in_run("pytest ./../x"),
+    super::rule::in_run("pytest .//../x"),
+    super::rule::in_run("pytest 'src/../../x.py::test_a'"),
+    super::rule::in_run("python3 -m unittest discover -s src/../../x"),
+    super::rule::in_run("npx mocha src/../../x"),
+    super::rule::in_run("go test ./src/../../x"),
+    super::rule::in_run("php -l src/../../x.php"),
+    super::rule::in_run("pytest @a.txt"),
+    super::rule::in_run("mypy @a.txt"),
+    super::rule::in_run("python3 -m pytest @a.txt"),
+    super::rule::in_run("jest --config '{\"rootDir\": \"/etc\"}'"),
+    super::rule::in_run("jest --config='{\"rootDir\": \"/etc\"}'"),
+    super::rule::in_run("jest -c '{}'"),
+    super::rule::in_run("ruff check --config 'extend=\"/etc/x.toml\"' ."),
+    super::rule::always("jest --config jest.config.js && ruff check --config ruff.toml ."),
+    super::rule::always("npm test -- -w @scope/pkg"),
     super::rule::always("python3 -m pytest -x"),
     super::rule::always("uv run pytest"),
     super::rule::in_run("python3 -c 'print(1)'"),
