@@ -14,6 +14,8 @@ mod harmless_calls;
 mod local_targets;
 mod make_values;
 mod npm_words;
+mod numbers;
+mod parameters;
 mod publishing;
 mod runners;
 mod signals;
@@ -26,8 +28,8 @@ use std::collections::HashMap;
 use crate::policy_options::PolicyOptions;
 use crate::shell;
 use crate::shell::ast::{
-    Assignment, Command, CommandKind, Condition, List, Operation, Part, Pipeline, Script, Simple, Target,
-    Value, Word,
+    Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, Script, Simple,
+    Target, Value, Word,
 };
 use crate::verdict::{CommandDecision, CommandVerdict, RuleResult};
 use crate::words::{Arg, arguments, literal};
@@ -45,6 +47,12 @@ const MAX_VALUE: usize = 4096;
 /// The most text, in bytes, that known values add to one command. Values beyond it count as unknown.
 const MAX_EXPANDED: usize = 512 * 1024;
 
+/// The most calls of functions whose bodies are judged with their arguments.
+const MAX_FUNCTION_CALLS: usize = 32;
+
+/// Options of `echo` and `printf` that are not printed.
+const ECHO_OPTIONS: [&str; 6] = ["-n", "-e", "-E", "-ne", "-en", "--"];
+
 pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
     let mut judgement = ContainedWalk {
         options,
@@ -53,6 +61,8 @@ pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
         text_depth: 0,
         text_left: MAX_TEXT,
         loop_walks: 0,
+        functions: HashMap::new(),
+        function_calls: 0,
         expansion_left: Cell::new(MAX_EXPANDED),
     };
     match judgement.text(command) {
@@ -75,6 +85,8 @@ struct ContainedWalk<'a> {
     text_depth: usize,
     text_left: usize,
     loop_walks: usize,
+    functions: HashMap<String, Command>,
+    function_calls: usize,
     /// How much text known values may still add.
     expansion_left: Cell<usize>,
 }
@@ -156,6 +168,7 @@ impl ContainedWalk<'_> {
                 otherwise.as_ref().map_or(Ok(()), |body| self.list(body, script))
             }
             CommandKind::For { name, values, body } => {
+                calls::judge_variable(name)?;
                 let mut expanded = Vec::new();
                 for value in values.iter().flatten() {
                     self.word(value, script)?;
@@ -189,7 +202,10 @@ impl ContainedWalk<'_> {
                 }
                 Ok(())
             }
-            CommandKind::Function { body, .. } => self.command(body, script),
+            CommandKind::Function { name, body } => {
+                self.functions.insert(name.clone(), Command::clone(body));
+                self.command(body, script)
+            }
             CommandKind::Test(conditions) => conditions.iter().try_for_each(|condition| match condition {
                 Condition::Bare(word) | Condition::Unary(_, word) => self.operand(word, script),
                 Condition::Binary(left, _, right) => {
@@ -207,6 +223,7 @@ impl ContainedWalk<'_> {
         }
         simple.words.iter().try_for_each(|word| self.word(word, script))?;
         let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
+        self.function_call(&argv, script)?;
         self.call(&argv)
     }
 
@@ -268,11 +285,13 @@ impl ContainedWalk<'_> {
     fn word(&mut self, word: &Word, script: &Script) -> RuleResult {
         word.0.iter().try_for_each(|part| match part {
             Part::Text { .. } => Ok(()),
-            Part::Parameter { parameter, .. } => parameter
-                .arithmetic
-                .iter()
-                .chain(&parameter.words)
-                .try_for_each(|inner| self.word(inner, script)),
+            Part::Parameter { parameter, .. } => {
+                if parameter.operation == Operation::Assign {
+                    calls::judge_variable(&parameter.name)?;
+                }
+                let mut inner = parameter.arithmetic.iter().chain(&parameter.words);
+                inner.try_for_each(|inner| self.word(inner, script))
+            }
             Part::Command { list, .. } => self.list(list, script),
             Part::Process(list) => {
                 self.list(list, script)?;
@@ -288,18 +307,12 @@ impl ContainedWalk<'_> {
         let mut fields = vec![Word::default()];
         for part in &word.0 {
             let (known, quoted) = match part {
-                Part::Parameter { parameter, quoted } if parameter.operation == Operation::Value => {
-                    let known = match parameter.name.as_str() {
-                        "IFS" => Some(" ".to_owned()),
-                        "PPID" => Some(signals::PARENT.to_owned()),
-                        name => self.variables.get(name).cloned(),
-                    };
-                    (known, *quoted && !parameter.spread)
+                Part::Parameter { parameter, quoted } => {
+                    (self.value(parameter), *quoted && !parameter.spread)
                 }
                 Part::Command { list, quoted } => (self.output(list), *quoted),
-                Part::Text { .. } | Part::Parameter { .. } | Part::Arithmetic { .. } | Part::Process(_) => {
-                    (None, true)
-                }
+                Part::Arithmetic { expression, .. } => (self.number(expression), true),
+                Part::Text { .. } | Part::Process(_) => (None, true),
             };
             let Some(field) = fields.last_mut() else { continue };
             match known.filter(|text| self.may_expand(text.len())) {
@@ -319,11 +332,43 @@ impl ContainedWalk<'_> {
         }
         let mut args = Vec::new();
         let is_several = fields.len() > 1;
-        fields
-            .iter()
-            .filter(|field| !is_several || !field.0.is_empty())
-            .for_each(|field| arguments(field, &mut args));
+        fields.iter().filter(|field| !is_several || !field.0.is_empty()).for_each(|field| {
+            match numbers::sequence(field) {
+                Some(numbers) => args.extend(numbers),
+                None => arguments(field, &mut args),
+            }
+        });
         args
+    }
+
+    /// The value of an expansion, as far as it is known. A transformation of a value is not followed; the word of
+    /// `${x:-word}` is taken if there is no value.
+    fn value(&self, parameter: &Parameter) -> Option<String> {
+        let known = match parameter.name.as_str() {
+            "IFS" => Some(" ".to_owned()),
+            "PPID" => Some(signals::PARENT.to_owned()),
+            name => self.variables.get(name).cloned(),
+        };
+        match (parameter.operation, parameter.words.as_slice()) {
+            (Operation::Length, _) => None,
+            (Operation::Assign | Operation::Other, [word]) => {
+                known.filter(|value| !value.is_empty()).or_else(|| literal(word))
+            }
+            (Operation::Value | Operation::Assign | Operation::Other, _) => known,
+        }
+    }
+
+    /// The value of a sum of numbers. One with `PPID` in it may be the parent.
+    fn number(&self, expression: &Word) -> Option<String> {
+        let is_parent = |part: &Part| match part {
+            Part::Text { text, .. } => text.contains("PPID"),
+            Part::Parameter { parameter, .. } => parameter.name == "PPID",
+            Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => false,
+        };
+        match expression.0.iter().any(is_parent) {
+            true => Some(signals::PARENT.to_owned()),
+            false => numbers::sum(&literal(expression)?).map(|sum| sum.to_string()),
+        }
     }
 
     /// What a substitution prints, if it only names a program or prints known text.
@@ -332,7 +377,8 @@ impl ContainedWalk<'_> {
         let [Command { kind: CommandKind::Simple(simple), .. }] = item.first.commands.as_slice() else {
             return None;
         };
-        let argv: Option<Vec<String>> = simple.words.iter().map(literal).collect();
+        let words = simple.words.iter().flat_map(|word| self.expand(word));
+        let argv: Option<Vec<String>> = words.map(|arg| arg.literal().map(str::to_owned)).collect();
         let argv = argv.filter(|_| item.rest.is_empty())?;
         let (name, args) = argv.split_first()?;
         match (name.as_str(), args) {
@@ -349,11 +395,12 @@ impl ContainedWalk<'_> {
         calls::is_shell_on_input(&argv)
     }
 
-    /// The arguments of `xargs`, to which it appends what it reads.
+    /// The arguments of `xargs` or `parallel`, to which it appends what it reads.
     fn command_of_xargs(&self, command: &Command) -> Option<Vec<Arg>> {
         let CommandKind::Simple(simple) = &command.kind else { return None };
         let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
-        argv.first()?.literal().is_some_and(|name| name.ends_with("xargs")).then_some(argv)
+        let appends = |name: &str| name.ends_with("xargs") || name.ends_with("parallel");
+        argv.first()?.literal().is_some_and(appends).then_some(argv)
     }
 
     /// The known text that a command passes to the next one, or reads itself.
@@ -371,8 +418,11 @@ impl ContainedWalk<'_> {
             if let Some((name, args)) = argv.split_first()
                 && matches!(name.literal(), Some("echo" | "printf"))
             {
-                let words: Vec<&str> =
-                    args.iter().filter_map(Arg::literal).filter(|word| !word.starts_with('-')).collect();
+                let words: Vec<&str> = args
+                    .iter()
+                    .filter_map(Arg::literal)
+                    .filter(|word| !ECHO_OPTIONS.contains(word))
+                    .collect();
                 texts.push(words.join(" ").replace("\\n", "\n"));
             }
         }

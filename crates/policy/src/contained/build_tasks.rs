@@ -20,8 +20,16 @@ fn is_gradle_task(task: &str) -> bool {
     let is_publish = task
         .strip_prefix("publish")
         .is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains("ToMavenLocal"));
-    let releases =
-        ["uploadArchives", "closeAndReleaseRepository", "releaseRepository", "jreleaserFullRelease"];
+    let releases = [
+        "uploadArchives",
+        "closeAndReleaseRepository",
+        "releaseRepository",
+        "jreleaserFullRelease",
+        "artifactoryPublish",
+        "dockerPush",
+        "dockerPushImage",
+        "jib",
+    ];
     is_abbreviated || is_publish || releases.contains(&task)
 }
 

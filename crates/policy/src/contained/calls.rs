@@ -12,12 +12,15 @@ use crate::words::Arg;
 /// The most arguments of a wrapper that are taken for the beginning of a command.
 const MAX_SCANNED: usize = 1000;
 
-const SHELLS: [&str; 8] = ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "mksh"];
+#[rustfmt::skip]
+const SHELLS: [&str; 13] = [
+    "sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh", "yash", "pwsh",
+];
 
 /// Programs that run another command. Where it begins depends on their options, so every argument may begin it, and an
 /// argument with blanks may be a script.
 #[rustfmt::skip]
-const WRAPPERS: [&str; 79] = [
+const WRAPPERS: [&str; 97] = [
     "timeout", "gtimeout", "nice", "ionice", "nohup", "time", "env", "xargs", "sudo", "doas", "su", "runuser",
     "command", "builtin", "exec", "setsid", "stdbuf", "unbuffer", "script", "watch", "watchexec", "entr",
     "parallel", "flock", "chroot", "unshare", "nsenter", "bwrap", "firejail", "strace", "ltrace", "busybox",
@@ -25,7 +28,9 @@ const WRAPPERS: [&str; 79] = [
     "nodemon", "concurrently", "npx", "bunx", "pnpx", "uvx", "pipx", "uv", "poetry", "pdm", "rye", "hatch",
     "bundle", "dotenvx", "cross-env", "retry", "coproc", "trap", "proxychains", "ssh-agent", "nix", "nix-shell",
     "complete", "compgen", "mapfile", "readarray", "bind", "perf", "gdb", "lldb", "rr", "valgrind", "heaptrack",
-    "hyperfine", "chronic", "proot", "faketime",
+    "hyperfine", "chronic", "proot", "faketime", "fakeroot", "prlimit", "setpriv", "setarch", "linux32", "linux64",
+    "numactl", "choom", "eatmydata", "dbus-run-session", "xvfb-run", "tini", "dumb-init", "ccache", "sccache", "catchsegv",
+    "gosu", "su-exec",
 ];
 
 /// Programs that run a command in a container, and the subcommands with which they do.
@@ -37,12 +42,23 @@ const CONTAINERS: [&str; 15] = [
 const CONTAINER_SUBCOMMANDS: [&str; 4] = ["run", "exec", "enter", "create"];
 
 /// Subcommands of other programs that run another command.
-const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 8] = [
+const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 19] = [
     ("npm", &["exec", "exe", "x"]),
     ("go", &["run"]),
     ("pnpm", &["exec", "dlx"]),
     ("yarn", &["exec", "dlx", "workspace", "workspaces"]),
-    ("bun", &["x"]),
+    ("bun", &["x", "exec"]),
+    ("pipenv", &["run"]),
+    ("conda", &["run"]),
+    ("mamba", &["run"]),
+    ("micromamba", &["run"]),
+    ("tox", &["exec"]),
+    ("lerna", &["exec"]),
+    ("nx", &["exec"]),
+    ("rbenv", &["exec"]),
+    ("pyenv", &["exec"]),
+    ("doppler", &["run"]),
+    ("op", &["run"]),
     ("git", &["submodule", "rebase", "bisect", "filter-branch"]),
     ("cargo", &["watch"]),
     ("composer", &["exec", "global"]),
@@ -58,11 +74,17 @@ const AGENTS: [&str; 13] = [
     "cursor-agent", "copilot", "amp",
 ];
 
+/// Interpreters that may run an agent's program.
+const AGENT_INTERPRETERS: [&str; 5] = ["node", "nodejs", "bun", "deno", "tsx"];
+
 /// Built-ins that evaluate the index in an argument such as `a[$(command)]`.
 #[rustfmt::skip]
 const EVALUATING: [&str; 13] = [
     "test", "[", "let", "read", "unset", "declare", "typeset", "local", "export", "readonly", "printf", "wait", "getopts",
 ];
+
+/// Those of them that set the variable in an argument.
+const SETTING: [&str; 8] = ["let", "read", "declare", "typeset", "local", "export", "readonly", "printf"];
 
 impl ContainedWalk<'_> {
     pub fn call(&mut self, argv: &[Arg]) -> RuleResult {
@@ -75,7 +97,12 @@ impl ContainedWalk<'_> {
             self.wrapped(program, args)?;
         }
         if name == "parallel" {
-            self.parallel_calls(args).iter().try_for_each(|call| self.call(call))?;
+            for call in self.parallel_calls(args) {
+                self.call(&call)?;
+                // It joins the words and lets a shell split them again.
+                let words: Vec<&str> = call.iter().filter_map(Arg::literal).collect();
+                self.text(&words.join(" "))?;
+            }
         }
         self.wrapped(name, args)
     }
@@ -205,18 +232,38 @@ impl ContainedWalk<'_> {
                 let commands = git_commands(args, &self.variables);
                 commands.iter().try_for_each(|command| self.text(command))
             }
+            "set" => {
+                if let Some(at) = args.iter().position(|arg| arg.literal() == Some("--")) {
+                    self.set_parameters(&args[at + 1..]);
+                }
+                Ok(())
+            }
             builtin if EVALUATING.contains(&builtin) => {
+                if SETTING.contains(&builtin) {
+                    let texts = args.iter().filter_map(Arg::literal);
+                    texts.map(variable_of).try_for_each(judge_variable)?;
+                }
                 args.iter().filter_map(Arg::literal).try_for_each(|text| self.subscript(text))
             }
-            shell if SHELLS.contains(&shell) => script_of(args).map_or(Ok(()), |script| self.text(script)),
+            shell if SHELLS.contains(&shell) => match script_of(args) {
+                Some((script, [_, parameters @ ..])) => {
+                    self.with_parameters(parameters, |walk| walk.text(script))
+                }
+                Some((script, [])) => self.text(script),
+                None => Ok(()),
+            },
             _ => Ok(()),
         }
     }
 }
 
-/// A shell without a script: it runs what it reads.
+/// A shell without a script, or `source` of the input: it runs what it reads.
 pub fn is_shell_on_input(argv: &[Arg]) -> bool {
+    const INPUTS: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
     let Some((name, args)) = argv.split_first() else { return false };
+    if matches!(name.literal(), Some("source" | ".")) {
+        return args.first().and_then(Arg::literal).is_some_and(|file| INPUTS.contains(&file));
+    }
     let is_shell = name.literal().is_some_and(|name| SHELLS.contains(&program_name(name)));
     is_shell && script_of(args).is_none() && args.iter().all(|arg| arg.text.starts_with('-'))
 }
@@ -232,16 +279,26 @@ pub fn judge_variable(name: &str) -> RuleResult {
 }
 
 fn judge_switches(name: &str, args: &[Arg]) -> RuleResult {
-    if !AGENTS.contains(&name) {
+    let is_agent = AGENTS.contains(&name);
+    if !is_agent && !AGENT_INTERPRETERS.contains(&name) {
         return Ok(());
     }
-    let is_switch = |arg: &&Arg| {
-        let text = arg.text.as_str();
+    let is_switch = |at: &usize| {
+        let text = args[*at].text.as_str();
+        let next = args.get(at + 1).map_or("", |arg| arg.text.as_str());
+        let (option, value) = text.split_once('=').unwrap_or((text, next));
+        let is_unsafe_mode = matches!(
+            (option, value),
+            ("--permission-mode", "bypassPermissions") | ("--approval-mode", "yolo")
+        );
         text.starts_with("--dangerously")
-            || matches!(text, "--no-sandbox" | "--yolo" | "--approval-mode=yolo" | "--allow-all-tools")
-            || text.contains("danger-full-access")
+            || text.starts_with("--allow-dangerously")
+            || (is_agent && (is_unsafe_mode || text.contains("danger-full-access")))
+            || (is_agent && matches!(text, "--no-sandbox" | "--yolo" | "--allow-all-tools"))
+            || (matches!(name, "gemini" | "gemini-cli" | "qwen" | "qwen-code") && text == "-y")
     };
-    match args.iter().find(is_switch) {
+    let switch = (0..args.len()).find(is_switch).map(|at| &args[at]);
+    match switch {
         Some(switch) => deny_with_hint(
             "contained.sandbox",
             format!("'{name} {}' turns protections off.", switch.text),
@@ -260,7 +317,9 @@ fn inner_command(name: &str, args: &[Arg]) -> Option<usize> {
     match name {
         "find" => after(&["-exec", "-execdir", "-ok", "-okdir"]),
         "fd" | "fdfind" => after(&["-x", "-X", "--exec", "--exec-batch"]),
-        name if WRAPPERS.contains(&name) => Some(0),
+        name if WRAPPERS.contains(&name) || name.starts_with("ld-linux") || name.starts_with("ld-musl") => {
+            Some(0)
+        }
         name if CONTAINERS.contains(&name) => after(&CONTAINER_SUBCOMMANDS),
         name => {
             let subcommand =
@@ -273,11 +332,21 @@ fn inner_command(name: &str, args: &[Arg]) -> Option<usize> {
     }
 }
 
-/// The text after a shell's `-c`.
-fn script_of(args: &[Arg]) -> Option<&str> {
-    let is_command = |text: &str| text.starts_with('-') && !text.starts_with("--") && text.contains('c');
+/// The text after a shell's `-c`, and what follows it: a name and the positional parameters.
+fn script_of(args: &[Arg]) -> Option<(&str, &[Arg])> {
+    let is_command = |text: &str| {
+        text.starts_with('-') && !text.starts_with("--") && text.contains('c')
+            || text.eq_ignore_ascii_case("-command")
+    };
     let at = args.iter().position(|arg| arg.literal().is_some_and(is_command))?;
-    args[at + 1..].iter().find_map(|arg| arg.literal().filter(|text| !text.starts_with(['-', '+'])))
+    let rest = &args[at + 1..];
+    let at = rest.iter().position(|arg| arg.literal().is_some_and(|text| !text.starts_with(['-', '+'])))?;
+    Some((rest[at].literal()?, &rest[at + 1..]))
+}
+
+/// The variable that an argument such as `name=value` sets.
+fn variable_of(text: &str) -> &str {
+    text.split_once('=').map_or(text, |(name, _)| name)
 }
 
 /// The value attached to an option of a wrapper: `--split-string=git push`, `-c'git push'`, and `-iS'git push'` of env.

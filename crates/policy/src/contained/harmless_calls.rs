@@ -36,6 +36,11 @@ pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
     let short: &[&str] = match (program, form) {
         ("git", "push") | ("cargo", "publish") | ("dart" | "flutter" | "rake" | "cap", _) => &["-n"],
         ("git", "lfs push") | ("nx", _) => &["-d"],
+        ("git", "send-email") => &[],
+        ("git", "review") => &["-n"],
+        ("docker", "compose push") | ("docker-compose", "push") => {
+            return is_switched_on(args, "dry-run", &[]);
+        }
         ("git", _) => return false,
         ("gh", form) if form != "pr create" => return false,
         ("semantic-release", _) => &["-d", "--noop"],
@@ -53,6 +58,8 @@ pub fn is_harmless_by_option(program: &str, form: &str, args: &[Arg]) -> bool {
     let literals = || args.iter().filter_map(Arg::literal);
     match (program, form) {
         ("cargo", "smart-release") => !literals().any(|text| matches!(text, "--execute" | "-e")),
+        ("mike", "deploy") => !literals().any(|text| matches!(text, "--push" | "-p")),
+        ("git", "review") => literals().any(|text| REVIEW_READS.contains(&text)),
         ("supabase", "db push") => literals().any(|text| text == "--local"),
         ("electron-builder", "--publish" | "-p") => {
             let at = args.iter().rposition(|arg| matches!(arg.literal(), Some("--publish" | "-p")));
@@ -75,11 +82,13 @@ pub fn only_reads(program: &str, form: &str, args: &[Arg]) -> bool {
         }
         ("cargo", "owner") => literals().any(|text| matches!(text, "--list" | "-l")) && !has(OWNER_CHANGES),
         ("gem", "owner") => !has(OWNER_CHANGES),
-        ("vercel", "--prod") => literals().next().is_some_and(|word| VERCEL_READS.contains(&word)),
+        ("vercel" | "vc", "--prod") => literals().next().is_some_and(|word| VERCEL_READS.contains(&word)),
         _ => false,
     }
 }
 
+/// Options of `git review` that download or list.
+const REVIEW_READS: [&str; 6] = ["-d", "--download", "-l", "--list", "-s", "--setup"];
 const NPM_READS: [&str; 6] = ["list", "ls", "get", "list-packages", "ls-packages", "ls-collaborators"];
 const OWNER_CHANGES: &[&str] = &["-a", "--a", "-r", "--r"];
 /// Subcommands of vercel that deploy nothing, whatever the environment.

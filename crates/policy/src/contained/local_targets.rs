@@ -27,7 +27,7 @@ const PUSH_VALUED: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec
 pub fn stays_local(program: &str, form: &str, args: &[Arg]) -> bool {
     match program {
         "git" => form == "push" && pushes_to_path(args),
-        "mvn" | "mvnw" => deploys_to_path(args),
+        "mvn" | "mvnw" | "mvnd" => deploys_to_path(args),
         "skopeo" => form == "copy" && last_operand(args).is_some_and(is_local_image),
         name if IMAGE_PROGRAMS.contains(&name) => pushes_local_image(form, args),
         name => REGISTRY_OPTIONS
@@ -35,6 +35,18 @@ pub fn stays_local(program: &str, form: &str, args: &[Arg]) -> bool {
             .filter(|(programs, _)| programs.contains(&name))
             .any(|(_, options)| uses_local_registry(args, options)),
     }
+}
+
+/// The `--output` of a built image, if it is a registry.
+pub fn image_output(program: &str, args: &[Arg]) -> Option<String> {
+    let is_pushed = |text: &str| text.contains("type=registry") || text.contains("push=true");
+    let is_output = |(at, arg): (usize, &Arg)| {
+        let before = at.checked_sub(1).map_or("", |before| args[before].text.as_str());
+        let is_value = matches!(before, "-o" | "--output" | "--set");
+        (is_value || arg.text.starts_with("-o") || arg.text.starts_with("--output=")) && is_pushed(&arg.text)
+    };
+    (IMAGE_PROGRAMS.contains(&program) && args.iter().enumerate().any(is_output))
+        .then(|| "build --output".to_owned())
 }
 
 /// `git push ../other`. A setting could give the path another meaning.

@@ -14,9 +14,13 @@ use crate::words::Arg;
 const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["git"], &[
         "push", "send-pack", "http-push", "send-email", "svn dcommit", "p4 submit", "subtree push", "lfs push",
-        "annex sync", "annex push", "remote-http", "remote-https", "remote-ssh", "remote-ext",
+        "annex sync", "annex push", "review", "remote-http", "remote-https", "remote-ssh", "remote-ext",
     ]),
-    (&["hg", "sl", "dvc", "clasp", "apify"], &["push"]),
+    (&["hg", "sl", "dvc", "clasp", "apify", "bzr", "brz", "pijul", "cf", "choco", "cog", "ollama", "buf"], &["push"]),
+    (&["fossil"], &["push", "sync"]),
+    (&["darcs"], &["push", "send"]),
+    (&["p4"], &["submit"]),
+    (&["bentoml"], &["push", "deploy"]),
     (&["jj"], &["git push"]),
     (&["svn"], &["commit", "ci", "import"]),
     (&["gt", "spr"], &["submit", "stack submit", "diff", "land"]),
@@ -49,37 +53,56 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["python", "python3"], &["setup.py upload", "setup.py register", "~upload"]),
     (&["gem"], &["push", "yank", "owner", "signin"]),
     (&["rake"], &["release"]),
-    (&["mvn", "mvnw"], &["~deploy", "~deploy-file", "~sign-and-deploy-file", "~release:perform", "~publish"]),
+    (&["mvn", "mvnw", "mvnd"], &[
+        "~deploy", "~deploy-file", "~sign-and-deploy-file", "~release:prepare", "~release:perform", "~publish",
+        "~site-deploy", "~jib:build", "~docker:push",
+    ]),
     (&["lein"], &["deploy"]),
     (&["dotnet"], &["nuget push"]),
     (&["nuget", "paket"], &["push"]),
-    (&["mix"], &["hex.publish"]),
+    (&["mix"], &["hex.publish", "~hex.publish"]),
+    (&["rebar3"], &["hex publish"]),
+    (&["gleam", "elm", "spago"], &["publish"]),
     (&["dart", "flutter"], &["pub publish"]),
     (&["pod"], &["trunk push", "repo push"]),
     (&["opam", "nimble"], &["publish"]),
     (&["docker", "podman", "nerdctl", "buildah", "docker-compose"], &[
-        "push", "login", "image push", "manifest push", "compose push", "~--push",
+        "push", "login", "image push", "manifest push", "plugin push", "compose push", "compose publish", "publish",
+        "stack deploy", "buildx imagetools create", "~--push",
     ]),
     (&["skopeo"], &["copy", "sync", "login"]),
     (&["crane", "oras", "ko"], &["push", "copy", "publish", "apply"]),
     (&["helm"], &["push", "registry login", "install", "upgrade", "uninstall", "rollback"]),
     (&["goreleaser"], &["!", "release", "r", "publish"]),
     (&["hub"], &["push", "pull-request", "release create", "create", "fork"]),
-    (&["vercel"], &["!", "deploy", "promote", "rollback", "alias", "~--prod"]),
-    (&["netlify", "firebase", "kamal", "eb", "sam"], &["deploy", "setup"]),
+    (&["vercel", "vc"], &["!", "deploy", "promote", "rollback", "alias", "~--prod"]),
+    (&["netlify", "ntl", "firebase", "kamal", "eb", "sam"], &["deploy", "setup"]),
     (&["fly", "flyctl"], &["deploy", "launch"]),
     (&["heroku"], &["container:push", "container:release", "create", "apps:create", "config:set", "ps:scale"]),
-    (&["wrangler"], &["deploy", "publish", "pages deploy", "pages publish"]),
+    (&["wrangler"], &[
+        "deploy", "publish", "pages deploy", "pages publish", "versions deploy", "delete", "rollback", "secret put",
+        "secret delete", "secret bulk",
+    ]),
+    (&["fastlane"], &["deliver", "pilot", "supply"]),
+    (&["mike"], &["deploy"]),
+    (&["ghp-import"], &["~-p", "~--push"]),
+    (&["dput"], &["*"]),
+    (&["snapcraft"], &["upload", "push", "release"]),
+    (&["helmfile"], &["apply", "sync", "destroy"]),
+    (&["skaffold"], &["run", "deploy", "delete"]),
     (&["railway"], &["up", "deploy"]),
     (&["eas", "expo"], &["submit", "update", "publish"]),
     (&["amplify"], &["push", "publish"]),
     (&["serverless", "sls"], &["deploy", "remove"]),
     (&["cdk", "cdktf"], &["deploy", "destroy"]),
-    (&["terraform", "tofu", "terragrunt"], &["apply", "destroy", "import", "run-all apply", "run-all destroy"]),
+    (&["terraform", "tofu", "terragrunt"], &[
+        "apply", "destroy", "import", "run-all apply", "run-all destroy", "state push", "state rm", "taint", "untaint",
+    ]),
     (&["pulumi"], &["up", "update", "destroy"]),
     (&["argocd"], &["app sync"]),
     (&["kubectl", "oc"], &[
-        "apply", "create", "delete", "patch", "replace", "scale", "edit", "drain", "rollout restart", "rollout undo",
+        "apply", "create", "delete", "patch", "replace", "scale", "edit", "drain", "rollout restart", "rollout undo", "run",
+        "label", "annotate", "taint", "expose", "set", "cp", "autoscale", "cordon", "uncordon",
     ]),
     (&["gcloud"], &["~deploy", "builds submit"]),
     (&["az"], &["webapp up", "~deploy", "deployment group create", "acr login"]),
@@ -136,7 +159,7 @@ fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
         name if code_hosts::PROGRAMS.contains(&name) => code_hosts::writing_form(args),
         "gradle" | "gradlew" | "sbt" => build_tasks::publishing_task(name, args),
         "npm" => listed_form(name, &npm_words::in_full(args)),
-        name => listed_form(name, args),
+        name => listed_form(name, args).or_else(|| local_targets::image_output(name, args)),
     }?;
     let is_harmless = harmless_calls::shows_help(name, args)
         || harmless_calls::is_dry_run(name, &form, args)
@@ -166,7 +189,7 @@ fn listed_form(name: &str, args: &[Arg]) -> Option<String> {
 }
 
 fn is_maven(name: &str) -> bool {
-    matches!(name, "mvn" | "mvnw")
+    matches!(name, "mvn" | "mvnw" | "mvnd")
 }
 
 /// Whether an argument is a word of a form, also after a prefix as in `module:word`, or as an option that is turned on.

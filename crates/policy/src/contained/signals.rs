@@ -1,9 +1,15 @@
 //! Signals at the contained level. The sandbox keeps them inside the session, where the session's own first process
 //! and the agent live too.
 
+use regex::RegexBuilder;
+
 use crate::policy_options::PolicyOptions;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::Arg;
+
+/// The longest pattern that is read, and the most memory for it, in bytes.
+const MAX_PATTERN: usize = 256;
+const MAX_EXPRESSION: usize = 64 * 1024;
 
 /// What stands for the value of `$PPID`.
 pub const PARENT: &str = "$PPID";
@@ -12,6 +18,8 @@ pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
     match name {
         "kill" => kill(args),
         "killall5" => refuse("killall5 signals every process."),
+        "skill" if !args.is_empty() => refuse("skill may select processes by their user or terminal."),
+        "fuser" => fuser(args),
         "pkill" | "killall" => by_name(options, name, args),
         _ => Ok(()),
     }
@@ -37,6 +45,23 @@ fn kill(args: &[Arg]) -> RuleResult {
     Ok(())
 }
 
+/// `fuser -k` may end the server at a port, but not whatever uses a file or a directory.
+fn fuser(args: &[Arg]) -> RuleResult {
+    let is_kill = |text: &str| {
+        text == "--kill" || (text.starts_with('-') && !text.starts_with("--") && text.contains('k'))
+    };
+    let is_port = |text: &str| {
+        matches!(text, "tcp" | "udp")
+            || text.trim_end_matches("/tcp").trim_end_matches("/udp").parse::<u16>().is_ok()
+    };
+    let literals = || args.iter().filter_map(Arg::literal);
+    let names_files = literals().any(|text| !text.starts_with('-') && !is_port(text));
+    match literals().any(is_kill) && names_files {
+        true => refuse("fuser may only end processes by their port."),
+        false => Ok(()),
+    }
+}
+
 /// Whether a number, in any notation that a `kill` accepts, is 1.
 fn is_one(number: &str) -> bool {
     let number = number.trim();
@@ -60,6 +85,12 @@ fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
     if patterns.is_empty() && !literals().any(|text| matches!(text, "-l" | "-V" | "--help" | "--version")) {
         return refuse(&format!("{program} requires a process name."));
     }
+    let is_parent = |text: &str| text.trim_start_matches("-P").trim_start_matches("--parent=") == PARENT;
+    let after_parent = args.windows(2).filter(|pair| matches!(pair[0].literal(), Some("-P" | "--parent")));
+    let names_first = after_parent.filter_map(|pair| pair[1].literal()).any(is_one);
+    if literals().any(is_parent) || names_first {
+        return refuse(&format!("{program} may not select the children of the agent or of process 1."));
+    }
     if literals().any(selects_users) {
         return refuse(&format!("{program} may only select processes by name."));
     }
@@ -70,12 +101,24 @@ fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
         if options.pkill_targets.iter().any(|target| target == pattern) {
             continue;
         }
+        let is_exact = literals().any(|text| matches!(text, "-x" | "--exact"));
+        let has_case = !literals().any(|text| matches!(text, "-i" | "--ignore-case"));
+        if program == "pkill" && OURS.iter().any(|name| matches(pattern, name, is_exact, has_case)) {
+            return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
+        }
         let bare = pattern.trim_matches(['^', '$', '*', '.', '\\', '+', '?', '[', ']', '|', ' ']);
         if bare.is_empty() || OURS.contains(&bare) || (program == "pkill" && is_full && bare == "node") {
             return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
         }
     }
     Ok(())
+}
+
+/// Whether the regular expression of `pkill` matches a name. One that cannot be read matches none.
+fn matches(pattern: &str, name: &str, is_exact: bool, has_case: bool) -> bool {
+    let expression = if is_exact { format!("^(?:{pattern})$") } else { pattern.to_owned() };
+    let built = RegexBuilder::new(&expression).case_insensitive(!has_case).size_limit(MAX_EXPRESSION).build();
+    pattern.len() <= MAX_PATTERN && built.is_ok_and(|expression| expression.is_match(name))
 }
 
 fn refuse(reason: &str) -> RuleResult {

@@ -588,3 +588,203 @@ fn phases_that_only_verify_stay_strict() {
     let policy = CommandPolicy::new(options(Mode::Sync));
     assert!(!policy.check("rm -rf x").is_allowed() && !policy.check("python3 x.py").is_allowed());
 }
+
+#[test]
+fn signals_are_seen_however_the_process_is_written() {
+    expect(
+        Some("contained.signal"),
+        &[
+            "kill $((1))",
+            "kill $((0+1))",
+            "kill $((2-1))",
+            "kill -9 -$((1))",
+            "kill {1..5}",
+            "kill -9 {5..1}",
+            "kill ${PPID%x}",
+            "kill ${PPID/x/}",
+            "kill -9 ${PPID:-1}",
+            "kill ${x:-1}",
+            "kill $((PPID))",
+            "kill $(($PPID+0))",
+            "kill $(echo $PPID)",
+            "kill `echo $PPID`",
+            "echo -1 | xargs kill",
+            "echo $PPID | xargs kill -9",
+            "pkill -P $PPID",
+            "pkill -P$PPID",
+            "pkill -P 1",
+            "pkill auton",
+            "pkill -f auto",
+            "pkill -f 'aut.n'",
+            "pkill -i AUTO",
+            "pkill -f 'vite|aut[o]noe'",
+            "skill -9 -u me",
+            "fuser -k .",
+            "fuser -km /",
+        ],
+    );
+    expect(
+        None,
+        &[
+            "kill $(($$ + 5)) $((pid)) {70..72} ${pid:-4242} $(echo 4242)",
+            "echo 4242 | xargs kill -9",
+            "pkill -f 'uvicorn app:app'; pkill -P $$; pkill -x auto; pkill AUTO; pkill -f '('",
+            "fuser -k 3000/tcp; fuser -k -n tcp 3000; fuser .",
+        ],
+    );
+}
+
+#[test]
+fn switches_are_seen_however_they_are_written() {
+    expect(
+        Some("contained.sandbox"),
+        &[
+            "export AUTONOE_NO_{SANDBOX,x}=1",
+            "declare -x AUTONOE_NO_SANDBOX",
+            "read AUTONOE_NO_SANDBOX <<< 1",
+            "printf -v AUTONOE_NO_SANDBOX 1",
+            ": ${AUTONOE_NO_SANDBOX:=1}",
+            "for AUTONOE_NO_SANDBOX in 1; do autonoe run; done",
+            "claude --permission-mode bypassPermissions -p x",
+            "claude --permission-mode=bypassPermissions",
+            "claude --allow-dangerously-skip-permissions",
+            "gemini -y",
+            "gemini --approval-mode yolo",
+            "node cli.js --dangerously-skip-permissions",
+        ],
+    );
+    expect(
+        None,
+        &[
+            "claude --permission-mode plan; gemini --approval-mode default; npm init -y",
+            "grep -rn -- --dangerously-skip-permissions src; echo $AUTONOE_NO_SANDBOX",
+            "[ -z \"$AUTONOE_NO_SANDBOX\" ] && unset AUTONOE_NO_SANDBOX",
+        ],
+    );
+}
+
+#[test]
+fn publishing_is_seen_in_arguments_and_input() {
+    expect(
+        Some("contained.publish"),
+        &[
+            "f() { \"$@\"; }; f git push",
+            "f() { git $1; }; f push origin",
+            "f() { git \"$2\"; }; f x push",
+            "run() { echo \"$@\"; \"$@\" || exit 1; }; run npm publish",
+            "f() { g \"$@\"; }; g() { \"$@\"; }; f git push; f git push",
+            "bash -c '\"$@\"' _ git push",
+            "sh -c 'git $1' sh push",
+            "set -- git push; \"$@\"",
+            "git ${x:-push}",
+            "x=; git ${x:-push}",
+            "source /dev/stdin <<< 'git push'",
+            ". /dev/stdin <<'EOF'\ngit push\nEOF",
+            "echo git push | source /dev/stdin",
+            "parallel 'git {}' ::: push",
+            "echo push | parallel git",
+            "echo push | parallel 'git {}'",
+            "git $(echo pu$(echo sh))",
+            "fakeroot git push",
+            "prlimit --nofile=100 git push",
+            "setpriv --no-new-privs git push",
+            "setarch x86_64 git push",
+            "dbus-run-session -- git push",
+            "xvfb-run -a npm publish",
+            "tini -- git push",
+            "ccache git push",
+            "/lib64/ld-linux-x86-64.so.2 /usr/bin/git push",
+            "pipenv run twine upload dist/*",
+            "conda run -n x twine upload dist/*",
+            "tox exec -- twine upload dist/*",
+            "lerna exec -- npm publish",
+            "rbenv exec gem push x.gem",
+            "pyenv exec twine upload dist/*",
+            "doppler run -- git push",
+            "op run -- git push",
+            "tcsh -c 'git push'",
+            "rbash -c 'git push'",
+            "pwsh -Command 'git push'",
+        ],
+    );
+    expect(
+        None,
+        &[
+            "log() { echo \"$@\"; }; log git push later",
+            "f() { git \"$1\"; }; f status push",
+            "bash -c 'echo \"$@\"' _ git push",
+            "git ${x:-status} push",
+            "conda install git; pipenv install twine; op read x",
+            "source /dev/stdin <<< 'x=1'",
+            "parallel 'git log {}' ::: push",
+        ],
+    );
+}
+
+#[test]
+fn yet_more_programs_publish() {
+    expect(
+        Some("contained.publish"),
+        &[
+            "mix do compile, hex.publish",
+            "rebar3 hex publish",
+            "gleam publish",
+            "elm publish",
+            "mvn site-deploy",
+            "mvn release:prepare",
+            "mvn compile jib:build",
+            "mvn docker:push",
+            "mvnd deploy",
+            "gradle artifactoryPublish",
+            "./gradlew :app:dockerPush",
+            "./gradlew jib",
+            "helmfile apply",
+            "skaffold run",
+            "kubectl run x --image=y",
+            "kubectl label pod x a=b",
+            "kubectl set image deploy/x y=z",
+            "kubectl cp x pod:/x",
+            "terraform state push x",
+            "terraform state rm x",
+            "terraform taint x",
+            "wrangler versions deploy",
+            "wrangler delete",
+            "wrangler secret put X",
+            "vc deploy",
+            "vc --prod",
+            "ntl deploy",
+            "cf push",
+            "fastlane deliver",
+            "mike deploy --push 1.0",
+            "ghp-import -p site",
+            "dput ppa:x/y x.changes",
+            "snapcraft upload x.snap",
+            "choco push x.nupkg",
+            "ollama push x",
+            "bentoml push x",
+            "buf push",
+            "docker buildx build --output type=registry .",
+            "docker buildx build -o type=image,push=true .",
+            "docker build --output=type=registry .",
+            "docker plugin push x",
+            "docker compose publish x",
+            "docker stack deploy -c x.yml y",
+            "git review",
+            "fossil push",
+            "bzr push",
+            "darcs push",
+            "pijul push",
+            "p4 submit",
+        ],
+    );
+    expect(
+        None,
+        &[
+            "docker compose push --dry-run && docker compose --dry-run push web",
+            "git send-email --dry-run x.patch && git review -d 123",
+            "docker buildx build --output type=local,dest=out . && docker build -o out .",
+            "mike deploy 1.0 && ghp-import site && ./gradlew jibDockerBuild",
+            "terraform state list && kubectl config set x y && wrangler dev && buf lint && helmfile diff",
+        ],
+    );
+}
