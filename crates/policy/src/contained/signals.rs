@@ -101,9 +101,15 @@ fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
         if options.pkill_targets.iter().any(|target| target == pattern) {
             continue;
         }
-        let is_exact = literals().any(|text| matches!(text, "-x" | "--exact"));
-        let has_case = !literals().any(|text| matches!(text, "-i" | "--ignore-case"));
-        if program == "pkill" && OURS.iter().any(|name| matches(pattern, name, is_exact, has_case)) {
+        let has_letter = |letter: char| {
+            literals().any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
+        };
+        let has_long = |long: &str| literals().any(|text| text == long);
+        let is_pkill = program == "pkill";
+        let is_expression = is_pkill || has_letter('r') || has_long("--regexp");
+        let is_exact = is_pkill && (has_letter('x') || has_long("--exact"));
+        let has_case = !has_letter('i') && !has_letter('I') && !has_long("--ignore-case");
+        if is_expression && OURS.iter().any(|name| matches(pattern, name, is_exact, has_case)) {
             return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
         }
         let bare = pattern.trim_matches(['^', '$', '*', '.', '\\', '+', '?', '[', ']', '|', ' ']);
