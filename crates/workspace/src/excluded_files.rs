@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::io;
+use std::path::{Path, PathBuf};
 
-use autonoe_files::{SETTINGS_LIMIT, read_text};
+use autonoe_core::fault::Fault;
+use autonoe_files::{SETTINGS_LIMIT, read_bytes, read_text};
 
 use crate::git_settings::ignore_files;
 use crate::hub::Hub;
@@ -36,21 +38,31 @@ impl Hub {
 
     /// What the user ignores in every repository.
     pub(crate) fn users_ignore_patterns(&self) -> String {
-        let files = ignore_files(&self.repository(), &self.users);
-        let texts = files.iter().filter_map(|file| read_text(file, SETTINGS_LIMIT).ok().flatten());
-        texts.collect::<Vec<_>>().join("\n")
+        let repository = self.repository();
+        patterns_of(ignore_files(&repository, repository.top(self.root()), &self.users))
+    }
+
+    /// Writes what the user ignores in every repository to a file for a room, whose git reads none of the user's settings.
+    pub(crate) fn write_users_ignore_patterns(&self, directory: &Path) -> Result<PathBuf, Fault> {
+        let file = directory.join("ignored");
+        fs::write(&file, self.users_ignore_patterns()).map_err(|error| self.unwritable(&error))?;
+        Ok(file)
     }
 
     /// What the user's own git ignores.
     fn users_excludes(&self) -> String {
         let shared = self.repository().directories.into_iter().next();
         let own = shared.map(|directory| directory.join("info/exclude"));
-        let global = self.home().map(|home| home.join(".config/git/ignore"));
-        let older = self.home().map(|home| home.join(".gitignore"));
-        let files = own.into_iter().chain(global).chain(older);
-        let texts = files.filter_map(|file| read_text(&file, SETTINGS_LIMIT).ok().flatten());
-        texts.map(|text| format!("{text}\n")).collect()
+        // The repository's own patterns decide over the others.
+        self.users_ignore_patterns() + &patterns_of(own)
     }
+}
+
+/// The patterns in files, as one text.
+fn patterns_of(files: impl IntoIterator<Item = PathBuf>) -> String {
+    let bytes = files.into_iter().filter_map(|file| read_bytes(&file, SETTINGS_LIMIT).ok().flatten());
+    let texts = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    texts.map(|text| format!("{}\n", text.trim_start_matches('\u{feff}'))).collect()
 }
 
 /// Patterns of the files that `.worktreeinclude` brought into a workspace.

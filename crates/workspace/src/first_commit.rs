@@ -1,6 +1,5 @@
 //! Projects in which nothing is committed: agents work from commits, so everything that there is becomes the first one.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -12,7 +11,6 @@ use autonoe_sandbox::RepositoryProblem;
 use autonoe_git::Skeleton;
 
 use crate::hub::Hub;
-use crate::project_files::{NOTE, OWN_DIRECTORY};
 use crate::project_revision::ProjectRevision;
 use crate::user_files::UnreadableFile;
 
@@ -31,16 +29,21 @@ const TOO_LARGE: i32 = 9;
 /// The exit code if git cannot take all files.
 const NOT_ADDED: i32 = 8;
 
-/// Commits everything in the working tree `$2` that is not ignored to the repository `$1`, without what the pathspecs `$4`, `$5` and `$6`
-/// exclude. Exits with 9 if it is larger than `$3` bytes, and with 8, after it has listed the files, if they cannot be added.
+/// Commits everything in the working tree `$2` that is not ignored to the repository `$1`, without our own files. The file `$4` has what the
+/// user ignores in every repository. Exits with 9 if it is larger than `$3` bytes, and with 8, after it has listed the files, if they cannot be
+/// added. A pathspec that begins without a wildcard would be an error where our files are ignored.
 const COMMIT_ALL: &str = r#"cd "$2" || exit 3
+git() { command git -c core.excludesFile="$patterns" "$@"; }
+patterns=$4 limit=$3
+set -- "$1" "$2" . ':(exclude,glob)**/[.]autonoe/**' ':(exclude,glob)**/[.]autonoe-note.md' ':(exclude)[.]git.autonoe/*'
 size=$(git --git-dir="$1" --work-tree="$2" ls-files --others --exclude-standard -z | xargs -0 -r stat -c %s -- 2> /dev/null |
     awk '{ total += $1 } END { printf "%.0f", total }')
-[ "${size:-0}" -le "$3" ] || exit 9
+[ "${size:-0}" -le "$limit" ] || exit 9
 export GIT_DIR="$1" GIT_WORK_TREE="$2"
+shift 2
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
-git add --all -- . "$4" "$5" "$6" || { git ls-files -z --cached --others --exclude-standard -- . "$4" "$5" "$6"; exit 8; }
+git add --all -- "$@" || { git ls-files -z --cached --others --exclude-standard -- "$@"; exit 8; }
 git -c commit.gpgSign=false commit --quiet --no-verify --allow-empty -m "Begin with what there is""#;
 
 /// What had to be done before agents could work.
@@ -114,9 +117,9 @@ impl Hub {
         }
         let room = self.room([], [top.to_owned(), git.to_owned()])?;
         let limit = MAX_FIRST_COMMIT.to_string();
-        let excluded = [OWN_DIRECTORY, NOTE, INCOMPLETE].map(|name| format!(":(exclude){name}"));
-        let args = [git.as_os_str(), top.as_os_str(), limit.as_ref()];
-        let committed = room.run(COMMIT_ALL, args.into_iter().chain(excluded.iter().map(OsStr::new))).await;
+        let patterns = self.write_users_ignore_patterns(&room.work())?;
+        let args = [git.as_os_str(), top.as_os_str(), limit.as_ref(), patterns.as_os_str()];
+        let committed = room.run(COMMIT_ALL, args).await;
         room.close().await;
         let committed = committed?;
         match committed.code {

@@ -94,21 +94,24 @@ pub(crate) fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The files with what the user ignores in every repository.
-pub(crate) fn ignore_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
-    let usual = users.home.iter().map(|home| home.join(".config/git/ignore"));
-    usual.chain(named_by("excludesfile", repository, users)).collect()
+/// The files with what the user ignores in every repository. A relative path is one in the working tree at `top`.
+pub(crate) fn ignore_files(repository: &Repository, top: &Path, users: &UsersMachine) -> Vec<PathBuf> {
+    let named = named_by("excludesfile", repository, users).into_iter().map(|file| top.join(file));
+    usual_files("ignore", users).into_iter().chain(named).collect()
 }
 
 /// The files with attributes beside those of the project.
 pub(crate) fn attribute_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
     let own = repository.directories.iter().map(|git| git.join("info/attributes"));
-    let usual = users.home.iter().map(|home| home.join(".config/git/attributes"));
-    let moved = users.git_settings.iter().filter(|file| file.ends_with("git/config"));
-    let moved = moved.map(|file| file.with_file_name("attributes"));
-    let of_machine = [PathBuf::from("/etc/gitattributes")];
-    let others = usual.chain(moved).chain(of_machine);
+    let others = usual_files("attributes", users).into_iter().chain([PathBuf::from("/etc/gitattributes")]);
     own.chain(others).chain(named_by("attributesfile", repository, users)).collect()
+}
+
+/// The places of a file of the user's beside the settings of git.
+fn usual_files(name: &str, users: &UsersMachine) -> Vec<PathBuf> {
+    let usual = users.home.iter().map(|home| home.join(".config/git").join(name));
+    let moved = users.git_settings.iter().filter(|file| file.ends_with("git/config"));
+    usual.chain(moved.map(|file| file.with_file_name(name))).collect()
 }
 
 /// The files that a setting names.

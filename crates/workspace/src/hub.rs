@@ -167,7 +167,8 @@ impl Hub {
         let linked = linking.map_err(|error| broken(&error))?.map_err(|error| self.unwritable(&error))?;
         let readable = [top, base.clone()].into_iter().chain(repository.directories.iter().cloned());
         let room = self.room(readable, [])?;
-        let revision = ProjectRevision::read(&room, &self.root, &repository, &base).await;
+        let ignored = self.write_users_ignore_patterns(&room.work())?;
+        let revision = ProjectRevision::read(&room, &self.root, &repository, &base, &ignored).await;
         room.close().await;
         let revision = revision?;
         if revision.has_submodules {

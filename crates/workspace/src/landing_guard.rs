@@ -213,9 +213,7 @@ impl LandingAttempt<'_> {
         if self.from.commit.is_none() {
             return Ok(Vec::new());
         }
-        let patterns = self.work().join("ignored");
-        fs::write(&patterns, self.hub.users_ignore_patterns())
-            .map_err(|error| self.hub.unwritable(&error))?;
+        let patterns = self.hub.write_users_ignore_patterns(&self.work())?;
         let listed = self.succeed(IGNORED, &[&patterns.display().to_string()]).await?;
         // What the user has there would be overwritten, which is another reason.
         let is_free = |path: &&str| self.from.top.join(path).symlink_metadata().is_err();

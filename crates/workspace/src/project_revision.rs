@@ -29,9 +29,9 @@ git ls-files --stage | grep -c '^160000'
 [ "${head%%-*}" ] && git for-each-ref --count=10000 --merged HEAD --format='%(objectname) %(refname)' refs/tags
 exit 0"#;
 
-/// Lists uncommitted files, separated by NUL bytes.
+/// Lists uncommitted files, separated by NUL bytes. The file `$3` has what the user ignores in every repository.
 const UNCOMMITTED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-cd "$1" && git --no-optional-locks status --porcelain -z --no-renames --untracked-files=all"#;
+cd "$1" && git --no-optional-locks -c core.excludesFile="$3" status --porcelain -z --no-renames --untracked-files=all"#;
 
 /// The state of the user's repository from which a workspace is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,14 +68,16 @@ impl ProjectRevision {
         }
     }
 
-    /// `room` must be able to read the repository and `objects`, which has all of its objects.
+    /// `room` must be able to read the repository and `objects`, which has all of its objects. `ignored` has what the user ignores in every
+    /// repository.
     pub(crate) async fn read(
         room: &GitRoom,
         root: &Path,
         repository: &Repository,
         objects: &Path,
+        ignored: &Path,
     ) -> Result<Self, Fault> {
-        let args = [root, objects];
+        let args = [root, objects, ignored];
         let (facts, uncommitted) = tokio::join!(room.run(FACTS, args), room.run(UNCOMMITTED, args));
         let facts = facts?;
         if facts.code != 0 {

@@ -38,8 +38,7 @@ impl Hub {
         }
         let repository = self.repository();
         let room = self.room([revision.top.clone()].into_iter().chain(repository.directories), [])?;
-        let patterns = room.work().join("ignored");
-        fs::write(&patterns, self.users_ignore_patterns()).map_err(|error| self.unwritable(&error))?;
+        let patterns = self.write_users_ignore_patterns(&room.work())?;
         let listed = room.run(INCLUDED, [revision.top.as_os_str(), patterns.as_os_str()]).await;
         room.close().await;
         let listed = listed?;

@@ -143,6 +143,84 @@ async fn included_files_are_kept_out_of_commits_also_when_they_are_not_included_
     }
 }
 
+/// Makes the user's git ignore `secret.txt` everywhere, in each of the ways that git knows.
+fn ignore_everywhere(fixture: &mut HubFixture, way: &str) {
+    let home = fixture.home();
+    fixture.hub.users.home = Some(home.clone());
+    let named = |path: &str| format!("[core]\n\texcludesFile = {path}\n");
+    let own = home.join("own-ignore");
+    match way {
+        "usual" => write(&home.join(".config/git/ignore"), "secret.txt\n"),
+        "moved" => {
+            fixture.hub.users.git_settings = vec![home.join("xdg/git/config")];
+            write(&home.join("xdg/git/ignore"), "secret.txt\n");
+        }
+        "of the repository" => {
+            fixture.git(&["config", "core.excludesFile", own.to_str().unwrap()]);
+        }
+        "relative" => {
+            fixture.git(&["config", "core.excludesFile", "dir/own-ignore"]);
+            fixture.commit(&[("dir/own-ignore", "secret.txt\n")]);
+        }
+        "home" => write(&home.join(".gitconfig"), &named("~/own-ignore")),
+        _ => write(&home.join(".gitconfig"), &named(own.to_str().unwrap())),
+    }
+    // Not all of it is UTF-8.
+    fs::write(own, b"\xff.txt\nsecret.txt\n").unwrap();
+}
+
+#[tokio::test]
+async fn what_the_users_git_ignores_everywhere_is_not_uncommitted_work() {
+    for way in ["usual", "moved", "of the repository", "relative", "home", "absolute"] {
+        let mut fixture = HubFixture::new().await;
+        ignore_everywhere(&mut fixture, way);
+        fixture.write("secret.txt", "x");
+        fixture.write("draft.txt", "x");
+        let options = SiteOptions { includes_uncommitted: true, ..SiteOptions::default() };
+        let hub = fixture.hub.clone();
+        assert_eq!(hub.update().await.unwrap().uncommitted, ["draft.txt"], "{way}");
+        let site = WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+        let tree = site.workspace.tree();
+        assert!(tree.join("draft.txt").exists() && !tree.join("secret.txt").exists(), "{way}");
+        write(&tree.join("secret.txt"), "x");
+        assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "", "{way}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_users_git_ignores_everywhere_is_not_in_the_first_commit() {
+    for way in ["usual", "moved", "home", "absolute"] {
+        let mut fixture = HubFixture::of(TestDirectory::default(), "").await;
+        ignore_everywhere(&mut fixture, way);
+        fixture.write("secret.txt", "x");
+        fixture.write("a.txt", "x");
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+        assert_eq!(fixture.git(&["ls-files"]), "a.txt", "{way}");
+    }
+}
+
+#[tokio::test]
+async fn a_first_commit_is_made_also_where_our_files_are_ignored() {
+    for (ignored, committed) in [
+        (".autonoe/\n", ".gitignore SPEC.md dir/.c"),
+        (".autonoe\n", ".gitignore SPEC.md dir/.c"),
+        (".*\n", "SPEC.md"),
+        ("*\n!SPEC.md\n", "SPEC.md"),
+        ("!*\n", ".gitignore SPEC.md dir/.c"),
+    ] {
+        let fixture = HubFixture::of(TestDirectory::default(), "").await;
+        for name in ["SPEC.md", "dir/.c", ".autonoe/agent.json", ".autonoe/a/b", ".autonoe-note.md"] {
+            fixture.write(name, "x");
+        }
+        fixture.write(".gitignore", ignored);
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+        let files = fixture.git(&["ls-files"]).replace('\n', " ");
+        assert_eq!(files, committed, "{ignored:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_settled_workspace_is_restored_all_the_same() {
     let fixture = HubFixture::new().await;
