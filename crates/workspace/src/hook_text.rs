@@ -210,6 +210,11 @@ pub(crate) fn completed(program: &str, word: &str) -> Vec<String> {
     ends.filter(|_| !path.is_empty()).map(|end| format!("{path}{end}")).collect()
 }
 
+/// The files that a program runs if it is given the directory in which it starts.
+fn run_in_directory(program: &str) -> impl Iterator<Item = String> {
+    completed(program, "x").into_iter().filter_map(|path| path.strip_prefix("x/").map(str::to_owned))
+}
+
 /// The files that a text has a shell or an interpreter read, whatever their names are.
 pub(crate) fn sourced_files(text: &str) -> Vec<String> {
     const READERS: [&str; 26] = [
@@ -253,6 +258,8 @@ pub(crate) fn sourced_files(text: &str) -> Vec<String> {
             let rest = || words[at + 1..].iter().filter(|word| !is_subcommand(word));
             let read = rest().find(|word| !word.starts_with('-'));
             found.extend(read.into_iter().flat_map(|word| with_value(word)).map(plain));
+            let is_here = read.is_some_and(|word| word.trim_end_matches('/') == ".");
+            found.extend(run_in_directory(name).filter(|_| is_here));
             let values = rest().take(MAX_WORDS).filter_map(|word| match word.starts_with('-') {
                 true => word.split_once('=').map(|(_, value)| value),
                 false => Some(*word),

@@ -6,6 +6,7 @@
 //!          └──── landing: fast-forward ──── hub ◀──── fetch, every object checked
 //! ```
 
+mod attached_values;
 mod branch_lock;
 mod branches;
 mod carried_files;

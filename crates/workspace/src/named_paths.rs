@@ -10,6 +10,7 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
+use crate::attached_values::{command_directories, with_values_apart};
 use crate::computed_names::{directories_of_run_files, expanded_lines, with_own_name};
 use crate::disk_links::ways_of;
 use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
@@ -358,7 +359,8 @@ impl NamedPaths {
     fn add_settings(&mut self, settings: &[Setting], tree: WorkTree, others: &[PathBuf]) {
         for setting in settings {
             let names_a_path = ["hookspath", "path"].contains(&setting.key.as_str());
-            let words = tree.words(&setting.value).filter(|word| names_a_path || word.contains(['/', '.']));
+            let value = format!("{}\n{}", setting.value, with_values_apart(&setting.value, tree.top));
+            let words = tree.words(&value).filter(|word| names_a_path || word.contains(['/', '.']));
             for word in words {
                 self.named.extend(others.iter().flat_map(|other| tree.inside(&other.join(&word))));
                 self.named.extend(tree.relative(word));
@@ -410,6 +412,8 @@ impl NamedPaths {
                 format!("{code}\n{expanded}\n{unquoted}")
             }
         };
+        let text = format!("{text}\n{}", with_values_apart(&text, top));
+        self.script_directories.extend(command_directories(&text).into_iter().map(plain));
         if kind != TextKind::Settings && is_shell(&code, file) {
             self.named.extend(directories_of_run_files(&code));
         }
@@ -481,11 +485,13 @@ impl NamedPaths {
         self.script_directories.extend(directories.map(plain).filter(|path| !path.is_empty()));
         self.runner_files.extend(runner_files(&text).map(|file| (hook.to_owned(), file)));
         let sourced = sourced_files(&as_command);
-        let sourced: HashSet<String> = from
+        let mut sourced: HashSet<String> = from
             .iter()
             .flat_map(|from| sourced.iter().map(move |path| plain(&format!("{from}/{path}"))))
             .filter(|path| !top.join(path).is_dir())
             .collect();
+        let main_files: Vec<_> = sourced.iter().filter_map(|path| main_file(path, top)).collect();
+        sourced.extend(main_files);
         self.named.extend(sourced.iter().cloned());
         let is_followed = |path: &str| !path.split('/').any(|part| INSTALLED.contains(&part));
         let files = loaded.iter().filter(|path| is_followed(path)).map(|path| top.join(path));
@@ -697,6 +703,14 @@ fn directories_in(text: &str, top: &Path) -> Vec<String> {
     let named = words(text).flat_map(|word| [word, word.split_once('/').unwrap_or_default().1]);
     let named = named.map(plain).filter(|path| !path.is_empty() && top.join(path).is_dir());
     named.take(MAX_DIRECTORIES).collect()
+}
+
+/// The file that node runs because of a `package.json`; `None` for other files, and if it does not say.
+fn main_file(path: &str, top: &Path) -> Option<String> {
+    let directory = path.strip_suffix("package.json")?;
+    let (text, _) = read_start(&top.join(path), HOOK_BYTES).ok().flatten()?;
+    let package: serde_json::Value = serde_json::from_slice(&text).ok()?;
+    Some(plain(&format!("{directory}{}", package.get("main")?.as_str()?)))
 }
 
 /// Whether a path is a file that can be run.

@@ -679,3 +679,46 @@ fn settings_of_other_working_trees_name_paths() {
     }
     assert!(!named.contains("hooks/pre-commit", FILE), "{named:?}");
 }
+
+#[test]
+fn paths_that_are_attached_to_options_are_named() {
+    let settings = [
+        "diff.x.textconv = awk -ftools/m",
+        "filter.x.clean = sed -nftools/m",
+        "filter.x.clean = sed -fm",
+        "filter.x.clean = sed -fm.sed",
+        "filter.x.clean = node -rtools/m",
+        "filter.x.clean = ruby -r./tools/m -e 1",
+        "filter.x.clean = php -ftools/m",
+        "core.sshCommand = ssh -vFtools/m",
+        "core.editor = vim -utools/m",
+        "core.editor = vim -S'tools/m'",
+        "alias.y = !make -ftools/m",
+        "alias.y = !tar cf x -Itools/m .",
+        "alias.y = !rsync -etools/m a b:",
+        "alias.y = !git --exec-path=tools m",
+        "alias.y = !python3 .",
+        "alias.y = !node .",
+    ];
+    let files =
+        ["tools/m", "m", "m.sed", "tools/m.js", "tools/m.rb", "tools/git-m", "__main__.py", "lib/x.js"];
+    let mut missed = Vec::new();
+    for (line, file) in
+        settings.iter().zip([0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 5, 6, 7].map(|at| files[at]))
+    {
+        let (key, value) = line.split_once(" = ").expect("a setting");
+        let (section, key) = key.rsplit_once('.').expect("a key");
+        let section = section.split_once('.').map_or(section.to_owned(), |(a, b)| format!("{a} \"{b}\""));
+        let config = format!("[{section}]\n\t{key} = {value}\n");
+        let (_directory, top) =
+            repository(&config, &[("m", ""), ("package.json", r#"{"main": "./lib/x.js"}"#)]);
+        let named = named_in(&top);
+        if !named.contains(file, "100755") {
+            missed.push((line, file));
+        }
+        for other in ["src/main.rs", "tools/other", "a", "b"] {
+            assert!(!named.contains(other, FILE), "{line}: {other}");
+        }
+    }
+    assert!(missed.is_empty(), "{missed:?}");
+}
