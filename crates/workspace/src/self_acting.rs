@@ -73,7 +73,7 @@ const DIRECTORIES: [&str; 66] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 88] = [
+const FILES: [&str; 90] = [
     "rusty-hook.toml",
     ".rvmrc",
     ".hie-bios",
@@ -113,6 +113,7 @@ const FILES: [&str; 88] = [
     ".lfsconfig",
     ".lldbinit",
     ".luarc.json",
+    ".luarc.jsonc",
     ".lvimrc",
     ".mcp.json",
     ".nvim.lua",
@@ -153,6 +154,8 @@ const FILES: [&str; 88] = [
     "opencode.json",
     "opencode.jsonc",
     "prek.toml",
+    // It makes a directory an environment of Python, which editors and shells activate.
+    "pyvenv.cfg",
     "shell.nix",
     ".local.vimrc",
     ".merlin",
@@ -184,6 +187,8 @@ pub fn acts_by_itself(path: &str) -> bool {
         || ENDS.iter().any(|end| name.ends_with(end))
         || SETTINGS.iter().any(|end| name.ends_with(end))
             && BEGINNINGS_OF_SETTINGS.iter().any(|beginning| name.starts_with(beginning))
+        // Scripts of an environment of Python, whatever its directory is called.
+        || name.starts_with("activate") && parts.clone().next() == Some("bin")
         || ["mise/config", "mise/conf.d", ".github/hooks/"].iter().any(|part| path.contains(part))
         || parts.any(|directory| DIRECTORIES.contains(&directory))
 }
@@ -211,6 +216,10 @@ mod tests {
             ".simple-git-hooks.json",
             "simple-git-hooks.cjs",
             "src/sitecustomize.py",
+            ".luarc.jsonc",
+            "venv/pyvenv.cfg",
+            "venv/bin/activate",
+            "tools/env/bin/activate.fish",
         ] {
             assert!(acts_by_itself(path), "{path}");
         }
@@ -225,6 +234,9 @@ mod tests {
             "src/simple-git-hooks/a.js",
             "eslint.config.js",
             ".pnpmfile.cjs",
+            "src/activate.rs",
+            "AGENTS.md",
+            ".github/copilot-instructions.md",
         ] {
             assert!(!acts_by_itself(path), "{path}");
         }
