@@ -114,18 +114,25 @@ impl LandingRefusal {
     fn advice_with(&self, branch: &str, options: &str) -> String {
         let merge = format!("git merge --no-overwrite-ignore {branch}");
         let land = format!("`autonoe land{options}`");
-        let accept =
-            |option: &str| format!("`autonoe diff` shows them, `autonoe land {option}{options}` lands them");
+        let accept = |option: &str| {
+            format!(
+                "`autonoe diff` shows them, `autonoe land {option}{options}` lands them on the branch that is checked out"
+            )
+        };
         match self {
             Self::SelfActing(_) => accept("--accept-self-acting"),
             Self::Protected(_) => accept("--accept-protected"),
-            Self::UsersOwn(_) => format!("`autonoe diff` shows them, {land} lands them"),
+            Self::UsersOwn(_) => {
+                format!("`autonoe diff` shows them, {land} lands them on the branch that is checked out")
+            }
             Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
             Self::Detached | Self::Switched { .. } => {
                 format!("check out the branch that they are for, then {land}")
             }
-            Self::Files(_) | Self::Locked(_) => format!("{land} lands them when that is out of the way"),
+            Self::Files(_) | Self::Locked(_) => {
+                format!("when that is out of the way, {land} lands them on the branch that is checked out")
+            }
             // What is finished is a commit that they do not continue.
             Self::InProgress(_) => format!("abort it, then {land}; or finish it, then {merge}"),
             Self::Moved

@@ -174,7 +174,10 @@ fn a_roadmap_that_an_agent_commits_does_not_land() {
     assert_eq!(project.read("ROADMAP.md"), roadmap.replace("[ ]", "[x]"), "the user's file is not replaced");
     let landing = run.of_type("landing").last().expect("a landing");
     assert_eq!(landing["why"], "they change ROADMAP.md, which agents must not edit");
-    assert_eq!(landing["advice"], "`autonoe diff` shows them, `autonoe land` lands them");
+    assert_eq!(
+        landing["advice"],
+        "`autonoe diff` shows them, `autonoe land` lands them on the branch that is checked out"
+    );
     assert_script_followed(&model);
 }
 
