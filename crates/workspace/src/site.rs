@@ -424,7 +424,7 @@ impl WorkspaceSite {
         let mut events = Vec::new();
         if !settled.verified.is_empty()
             && (self.has_more_to_land(settled) || self.options.when == LandWhen::End)
-            && let Some(checked) = self.checked.get().filter(|checked| self.is_verified_on(checked, settled))
+            && let Some(checked) = self.last_checked(settled)
         {
             events.extend(self.land(&checked, settled, LandingConsent::default()).await?);
         }
@@ -458,6 +458,16 @@ impl WorkspaceSite {
             events.push(SiteEvent::Apart { branch, commit, why });
         }
         Ok(events)
+    }
+
+    /// The last commit on which all that is verified was verified. A look at the end of the run, after the last claim, counts too.
+    fn last_checked(&self, settled: &Settled) -> Option<String> {
+        let is_all = |commit: &String| {
+            !settled.verified_on.is_empty() && settled.verified_on.values().all(|found| found == commit)
+        };
+        let tip = self.hub.last_fetched(&self.workspace).filter(is_all);
+        let tip = tip.filter(|_| self.options.when == LandWhen::End);
+        tip.or_else(|| self.checked.get().filter(|checked| self.is_verified_on(checked, settled)))
     }
 
     /// Fetches what the workspace has committed, after what it has not committed was saved, if there is a message for that. Whatever cannot be

@@ -345,3 +345,25 @@ fn commits_that_do_not_continue_the_users_are_for_git_to_merge() {
     let status = command(&project, &["status"], 0);
     assert!(status.contains("Branch autonoe/1 has commits that have not landed"), "{status}");
 }
+
+#[test]
+fn what_the_last_look_has_verified_lands_at_the_end() {
+    let project = with_two_checks();
+    let open = |id: &str, script: &str| {
+        let when = format!("[[conversation]]\nwhen = \"Open, in order of priority:\\n- `{id}`\"");
+        script.replace("[[conversation]]", &when)
+    };
+    let builds = session(&[("echo built > a.txt; git add a.txt; git commit -qm built", "A")]);
+    let goes_on = always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo > more.txt; git add .; git commit -qm more" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    );
+    let model = model(&(open("A", &builds) + &open("B", &goes_on)));
+    let run = project.run(&model, &["run", "-n", "2", "--land", "end"]);
+    assert!(run.stderr.contains("[LANDED]") && !run.stderr.contains("[NOT LANDED]"), "{}", run.stderr);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "more\nbuilt\nwork");
+}
