@@ -37,12 +37,13 @@ while [ $# -gt 0 ]; do
 done"#;
 
 /// Removes the branches of runs whose last commit the file `$7` lists, unless they are checked out, or `$6` is not the last thing that happened
-/// to them, or `$8` is not empty. Prints the names of those that stay, and of those where the user has committed since.
+/// to them, or `$8` is not empty. Prints the names of those that stay, with `+` before those where
+/// the user has committed since.
 const REMOVE: &str = r#"cd "$1" || exit 3
 git for-each-ref --format='%(refname) %(objectname)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*' |
 while read -r name commit; do
     if ! grep -qxF "$commit" "$7"; then
-        git rev-list "$commit" --not HEAD 2> /dev/null | grep -qxFf "$7" && echo "${name#refs/heads/}"
+        git rev-list "$commit" --not HEAD 2> /dev/null | grep -qxFf "$7" && echo "+${name#refs/heads/}"
         continue
     fi
     if [ -z "$8" ] && ! git worktree list --porcelain | grep -qxF "branch $name" &&
@@ -57,8 +58,10 @@ done"#;
 pub struct Discarded {
     /// The ref of the hub that keeps them.
     pub kept: String,
-    /// Branches of the user's repository that still have them.
+    /// Branches of the user's repository that still have them, and nothing else.
     pub left: Vec<String>,
+    /// Branches that have them below other commits, such as the user's own.
+    pub left_below_others: Vec<String>,
 }
 
 impl Hub {
@@ -80,7 +83,15 @@ impl Hub {
         };
         let removed = removed.await;
         attempt.close().await;
-        Ok(Discarded { kept, left: removed?.lines().map(str::to_owned).collect() })
+        let removed = removed?;
+        let (below_others, left): (Vec<&str>, Vec<&str>) =
+            removed.lines().partition(|line| line.starts_with('+'));
+        let below_others = below_others.into_iter().map(|line| line.trim_start_matches('+').to_owned());
+        Ok(Discarded {
+            kept,
+            left: left.into_iter().map(str::to_owned).collect(),
+            left_below_others: below_others.collect(),
+        })
     }
 
     /// Returns the ref that keeps them, and the commits, a line each.

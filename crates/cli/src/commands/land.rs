@@ -24,7 +24,7 @@ use crate::unseen_commits::verified_commits_of;
 
 const NOTHING: &str = "Nothing is waiting to land.\n";
 const HAD_LANDED: &str = "Some of these commits had landed before, and your branch was reset since.";
-const NOTHING_CHECKED: &str = "No commit that checks have seen is waiting to land. `autonoe diff` shows the others, `autonoe land` lands them.\n";
+const NOTHING_CHECKED: &str = "No commit on which checks still pass is waiting to land. `autonoe diff` shows the others, `autonoe land` lands them.\n";
 
 /// Bring commits of the last run that have not landed to your branch
 ///
@@ -163,8 +163,15 @@ fn describe_discarded(
         .iter()
         .map(|branch| format!("Branch {branch} still has them; to remove it: git branch -D {branch}\n"))
         .collect();
+    let below_others: String = discarded
+        .left_below_others
+        .iter()
+        .map(|branch| {
+            format!("Branch {branch} still has them, and other commits after them, such as your own.\n")
+        })
+        .collect();
     format!(
-        "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{lost}{left}To have them back: git fetch {} {}\n",
+        "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{lost}{left}{below_others}To have them back: git fetch {} {}\n",
         unlanded.branch,
         hub.display(),
         discarded.kept,

@@ -504,7 +504,9 @@ async fn what_is_discarded_stays_so_where_the_user_has_moved_its_branch() {
         }
         let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
         let discarded = fixture.hub.discard(&unlanded).await.unwrap();
-        assert_eq!(discarded.left, ["autonoe/1"], "it is the user's");
+        let left = if is_ahead { &discarded.left_below_others } else { &discarded.left };
+        assert_eq!(*left, ["autonoe/1"], "it is the user's");
+        assert_eq!(discarded.left.len() + discarded.left_below_others.len(), 1);
         assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
         // Another process may have found it before.
         let mut again = unlanded.clone();
