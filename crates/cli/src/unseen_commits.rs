@@ -12,7 +12,7 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use autonoe_sandbox::Repository;
 use autonoe_store::{Project, StatusStore};
 use autonoe_verify::{disown_foreign_findings, last_commit};
-use autonoe_workspace::{CheckedPart, HubLayout, RunTip, Unlanded};
+use autonoe_workspace::{CheckedPart, HubLayout, LandingRefusal, RunTip, Unlanded};
 use serde::Serialize;
 
 use crate::environment::Environment;
@@ -81,6 +81,9 @@ pub struct UnseenCommits {
     /// Whether they continue the user's branch, so that they can land there.
     #[serde(skip)]
     is_continuation: bool,
+    /// Whether they have no commit in common with it.
+    #[serde(skip)]
+    is_unrelated: bool,
     /// Whether `autonoe land --checked` has something to land.
     #[serde(skip)]
     is_checked_part_waiting: bool,
@@ -123,11 +126,21 @@ impl UnseenCommits {
     }
 
     fn unlanded(unlanded: Unlanded) -> Self {
-        let Unlanded { branch, users_branch, mut others, had_landed, is_continuation, .. } = unlanded;
+        let Unlanded { had_landed, is_continuation, is_unrelated, .. } = unlanded;
+        let Unlanded { branch, users_branch, mut others, .. } = unlanded;
         let has_branch = users_branch.is_some();
         let branch = users_branch.unwrap_or(branch);
         others.retain(|other| *other != branch);
-        Self { branch, others, commits: Some(0), had_landed, has_branch, is_continuation, ..Self::default() }
+        Self {
+            branch,
+            others,
+            commits: Some(0),
+            had_landed,
+            has_branch,
+            is_continuation,
+            is_unrelated,
+            ..Self::default()
+        }
     }
 
     fn unseen(branch: String, part: &CheckedPart) -> Self {
@@ -160,9 +173,13 @@ impl UnseenCommits {
             };
             let land = match self.is_continuation {
                 _ if !self.others.is_empty() || self.had_landed => String::new(),
-                true => ", `autonoe land` lands them".to_owned(),
+                true => ", `autonoe land` lands them or says what is in the way".to_owned(),
                 false if self.has_branch => {
-                    format!(", `git merge --no-overwrite-ignore {}` merges them", self.branch)
+                    let why = match self.is_unrelated {
+                        true => LandingRefusal::Unrelated,
+                        false => LandingRefusal::Diverged,
+                    };
+                    format!(", `{}` merges them", why.advice(&self.branch))
                 }
                 false => String::new(),
             };

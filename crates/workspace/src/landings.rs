@@ -177,7 +177,27 @@ impl Hub {
 
     /// How much of a commit, and of what it is built on, had landed and is no longer on the user's branch.
     pub(crate) async fn removed(&self, commit: &str, from: &ProjectRevision) -> Result<Removed, Fault> {
-        let landed = self.landings().into_iter().filter(|landing| !landing.is_users);
+        self.removed_of(self.landings(), commit, from).await
+    }
+
+    /// Whether some of it had landed on the branch that is checked out, and is no longer there. What landed on another one is not removed.
+    pub(crate) async fn is_removed_from_branch(
+        &self,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<bool, Fault> {
+        let mut landings = self.landings();
+        landings.retain(|landing| landing.checked_out.is_none() || landing.checked_out == from.branch);
+        Ok(self.removed_of(landings, commit, from).await? != Removed::Nothing)
+    }
+
+    async fn removed_of(
+        &self,
+        landings: Vec<LandingNote>,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<Removed, Fault> {
+        let landed = landings.into_iter().filter(|landing| !landing.is_users);
         let landed: HashSet<String> = landed.map(|landing| landing.commit).collect();
         let Some(head) = from.commit.as_deref().filter(|head| !landed.is_empty() && *head != commit) else {
             return Ok(Removed::Nothing);

@@ -8,7 +8,6 @@ use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
 use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
-use crate::landings::Removed;
 use crate::project_revision::ProjectRevision;
 use crate::settled::Settled;
 
@@ -31,6 +30,9 @@ const UNMERGED: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
 git for-each-ref --no-merged=HEAD --format='%(refname:short) %(objectname)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*'"#;
 
+/// Exits 1 if `$2` and `$3` have no commit in common; in the repository `$1`.
+const MERGE_BASE: &str = r#"git --git-dir="$1" merge-base "$2" "$3""#;
+
 /// The commits of a run that have not landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unlanded {
@@ -45,6 +47,8 @@ pub struct Unlanded {
     pub had_landed: bool,
     /// Whether they continue the user's branch, so that they can land there.
     pub is_continuation: bool,
+    /// Whether they have no commit in common with the user's branch.
+    pub is_unrelated: bool,
     from: ProjectRevision,
 }
 
@@ -102,9 +106,19 @@ impl Hub {
         let users_branch = if is_of_last { users_branch } else { Some(branch.clone()) };
         let others = self.beyond(&commit, waiting.collect()).await?;
         let is_continuation = self.is_on_top(&commit, &from).await?;
+        let is_unrelated = !is_continuation && self.is_unrelated(&commit, &from).await?;
         let had_landed =
-            self.landed_on(&commit).is_some() || self.removed(&commit, &from).await? != Removed::Nothing;
-        Ok(Some(Unlanded { branch, users_branch, commit, others, had_landed, is_continuation, from }))
+            self.landed_on(&commit).is_some() || self.is_removed_from_branch(&commit, &from).await?;
+        Ok(Some(Unlanded {
+            branch,
+            users_branch,
+            commit,
+            others,
+            had_landed,
+            is_continuation,
+            is_unrelated,
+            from,
+        }))
     }
 
     /// The branches of those that have more than the commit.
@@ -130,6 +144,15 @@ impl Hub {
         let is_on_top = self.is_ancestor(&room, head, commit).await;
         room.close().await;
         is_on_top
+    }
+
+    async fn is_unrelated(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+        let Some(head) = &from.commit else { return Ok(false) };
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
+        let found = room.run(MERGE_BASE, [git.as_str(), head, commit]).await;
+        room.close().await;
+        Ok(found?.code == 1)
     }
 
     pub(crate) async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {

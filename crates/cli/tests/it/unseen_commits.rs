@@ -1,4 +1,387 @@
+//! Commits that came after the last check: nobody lands them without a word.
 
+use std::process::Stdio;
+
+use rustix::process::Signal;
+
+use super::support::{
+    CliTestProject, always, assert_script_followed, coding, model, runs_and_passes, signal, until,
+};
+
+/// Standard output of a command that ends with `code`.
+fn command(project: &CliTestProject, args: &[&str], code: i32) -> String {
+    let output = project.autonoe(None).args(args).output().expect("started");
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// A run in which A was verified, and which was interrupted or killed after two more commits, with `args`.
+fn stopped_run(args: &[&str], by: Signal) -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ cat a.txt\nbuilt\n```\n");
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo built > a.txt; git add a.txt; git commit -qm checked" } }]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "A", status = "passed" } }]
+          [[conversation.turn]]
+          expect = "verified"
+          call = [{ tool = "Bash", input = { command = "for n in 1 2; do echo $n > a.txt; git commit -qam $n; done; echo > .git/ready; sleep 300" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let mut run = project.command(&model, &[&["run"], args].concat());
+    let mut child = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("started");
+    until("the agent has committed", || project.agents_path(".git/ready").exists());
+    signal(&child, by);
+    child.wait().expect("ended");
+    project
+}
+
+#[test]
+fn land_says_which_commits_no_check_has_seen_and_can_leave_them_out() {
+    let project = stopped_run(&["--land", "never"], Signal::INT);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("(verified, commit "), "{status}");
+    assert!(status.contains("Branch autonoe/1 has 2 commit(s) after "), "{status}");
+    assert!(status.contains("`autonoe land --checked` lands only what was checked"), "{status}");
+    let json: serde_json::Value =
+        serde_json::from_str(&command(&project, &["status", "--json"], 0)).expect("JSON");
+    assert_eq!(json["unseen_commits"]["commits"], 2, "{json}");
+
+    let landed = command(&project, &["land", "--checked"], 0);
+    assert!(landed.contains("[LANDED]") && !landed.contains("Checks have not"), "{landed}");
+    assert_eq!(
+        (project.git(&["log", "--format=%s"]), project.read("a.txt")),
+        ("checked\nwork".into(), "built\n".into())
+    );
+    let nothing = command(&project, &["land", "--checked"], 0);
+    assert!(nothing.starts_with("No commit on which checks still pass is waiting to land."), "{nothing}");
+
+    let landed = command(&project, &["land"], 0);
+    assert!(landed.contains("Checks have not passed on any of these 2 commit(s)."), "{landed}");
+    assert_eq!(project.read("a.txt"), "2\n");
+}
+
+#[test]
+fn land_names_the_checked_commit_when_it_lands_more() {
+    let project = stopped_run(&["--land", "never"], Signal::INT);
+    let landed = command(&project, &["land"], 0);
+    let checked = project.git(&["rev-parse", "main~2"]);
+    let sentence =
+        format!("Checks have not passed on the last 2 commit(s): they last passed on {}.", &checked[..10]);
+    assert!(landed.contains("[LANDED]") && landed.contains(&sentence), "{landed}");
+}
+
+#[test]
+fn status_and_report_say_so_after_everything_has_landed() {
+    let project = stopped_run(&[], Signal::INT);
+    command(&project, &["land"], 0);
+    for name in ["status", "report"] {
+        let said = command(&project, &[name], 0).replace('\\', "");
+        assert!(said.contains("Run 1 has 2 commit(s) after "), "{name}: {said}");
+        assert!(said.contains("that no check has seen"), "{name}: {said}");
+    }
+}
+
+#[test]
+fn after_a_kill_only_what_was_checked_is_there_to_land() {
+    let project = stopped_run(&[], Signal::KILL);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("A run that was killed left commits in its workspace"), "{status}");
+    let landed = command(&project, &["land"], 0);
+    assert!(landed.contains("[LANDED]") && !landed.contains("Checks have not"), "{landed}");
+    assert_eq!(project.read("a.txt"), "built\n");
+}
+
+#[test]
+fn status_says_when_the_users_branch_went_on_after_the_last_check() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.write("SPEC.md", "# Spec\n\n```check A name=a\n$ cat a.txt\nbuilt\n```\n");
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&runs_and_passes("echo built > a.txt; git add a.txt; git commit -qm built"));
+    project.run(&model, &["run"]).assert_ended("all_passed", 0);
+    assert!(
+        !command(&project, &["status"], 0).contains("Nothing was verified"),
+        "it was verified on that commit"
+    );
+    project.commit(&[("a.txt", "broken\n")]);
+    let status = command(&project, &["status"], 0);
+    let head = project.git(&["rev-parse", "main"]);
+    let sentence = format!("Nothing was verified on your last commit, {}", &head[..10]);
+    assert!(status.contains(&sentence), "{status}");
+    let report = command(&project, &["report"], 0);
+    assert!(report.contains(&sentence), "{report}");
+    let json: serde_json::Value =
+        serde_json::from_str(&command(&project, &["status", "--json"], 0)).expect("JSON");
+    assert_eq!(json["unseen_head"], head.as_str());
+    // The next run checks it, and what is built anew lands again.
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("all_passed", 0);
+    assert!(run.stderr.contains("[FAILED] a of A"), "{}", run.stderr);
+    assert_eq!(project.read("a.txt"), "built\n", "{}", run.stderr);
+}
+
+#[test]
+fn discarded_commits_neither_land_nor_are_built_on() {
+    // A killed run has brought only what was claimed; the rest is still in its workspace.
+    for (by, known) in [(Signal::INT, 3), (Signal::KILL, 1)] {
+        let project = stopped_run(&["--land", "never"], by);
+        let discarded = command(&project, &["land", "--discard"], 0);
+        assert!(
+            discarded.starts_with(&format!("[DISCARDED] {known} commit(s) of autonoe/1.")),
+            "{discarded}"
+        );
+        assert!(discarded.contains("Pending again: A."), "{discarded}");
+        assert_eq!(project.git(&["branch", "--list", "autonoe/*"]), "", "nothing of them is left");
+        let status = command(&project, &["status"], 0);
+        assert!(status.contains("0/2 deliverables passed"), "{status}");
+        assert_eq!(command(&project, &["land"], 0), "Nothing is waiting to land.\n");
+        assert_eq!(command(&project, &["diff"], 0), "Nothing is waiting to land.\n");
+
+        let looks = r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "ls; git log --format=%s; echo other > b.txt; git add b.txt; git commit -qm other" } }]
+          [[conversation.turn]]
+          expect = "kept.txt\nwork"
+          call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "passed" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#;
+        let model = model(&always(looks));
+        project.command(&model, &["run", "-n", "1"]).output().expect("started");
+        assert_script_followed(&model);
+        command(&project, &["land"], 0);
+        assert_eq!(project.git(&["log", "--format=%s", "main"]), "other\nwork");
+
+        let back = discarded.lines().last().and_then(|line| line.split_once("git ")).expect("a command").1;
+        project.git(&back.split(' ').collect::<Vec<_>>());
+        assert_eq!(project.git(&["log", "--format=%s", "FETCH_HEAD"]), "2\n1\nchecked\nwork");
+    }
+}
+
+#[test]
+fn what_had_landed_and_was_reset_is_called_so() {
+    let project = stopped_run(&[], Signal::INT);
+    command(&project, &["land"], 0);
+    let landed = project.git(&["rev-parse", "main"]);
+    project.git(&["reset", "-q", "--hard", "main~2"]);
+    project.git(&["reset", "-q", "--hard", "main~1"]);
+    let again = command(&project, &["land"], 0);
+    assert!(again.contains("had landed before, and your branch was reset since"), "{again}");
+    assert_eq!(project.git(&["rev-parse", "main"]), landed);
+}
+
+/// What agents claim of a branch that conflicts is not done, and what landed before stays so when the rest is discarded.
+#[test]
+fn claims_whose_commits_are_not_on_the_branch_are_pending_again() {
+    let project =
+        CliTestProject::with_status(&[("A", "pending"), ("B", "pending"), ("C", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    // The time keeps a commit that is made again within a second from being the discarded one.
+    let build = |id: &str| {
+        let work = format!("date +%N > {id}.txt; git add {id}.txt; git commit -qm {id}");
+        coding(id, "passed").replace(&format!("echo built >> work-{id}.txt"), &work)
+    };
+    let model = model(&["A", "B", "C"].map(build).concat());
+    project.command(&model, &["run", "-n", "1"]).output().expect("started");
+    assert_eq!(project.git(&["log", "-1", "--format=%s", "main"]), "A");
+    project.command(&model, &["run", "-n", "1", "--land", "never"]).output().expect("started");
+    let discarded = command(&project, &["land", "--discard"], 0);
+    assert!(discarded.contains("Pending again: B.\n"), "A has landed: {discarded}");
+
+    project.command(&model, &["run", "-n", "1", "--land", "never"]).output().expect("started");
+    let in_place = project.command(&model, &["run", "--in-place"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&in_place.stderr);
+    assert!(stderr.contains("Commits of an earlier run wait on autonoe/3"), "{stderr}");
+    assert_eq!(in_place.status.code(), Some(2));
+    project.commit(&[("B.txt", "the user's\n")]);
+    let run = project.run(&model, &["run", "-n", "1", "--land", "never"]);
+    let said = "These had passed with commits that your branch does not have, and are pending again: B.";
+    assert!(run.stderr.contains(said), "{}", run.stderr);
+    assert!(run.stderr.contains("they conflict with yours in B.txt"), "{}", run.stderr);
+    let shown = command(&project, &["diff"], 0);
+    assert!(shown.contains("More commits wait on autonoe/3: `git diff ...autonoe/3` shows them."), "{shown}");
+}
+
+#[test]
+fn a_killed_landing_is_known_and_not_finished_for_who_discards() {
+    let project = stopped_run(&["--land", "never"], Signal::INT);
+    let head = project.git(&["rev-parse", "main"]);
+    let tip = project.git(&["rev-parse", "autonoe/1"]);
+    project.write("a.txt", "2\n");
+    let record = format!(r#"{{"branch":"main","commit":"{tip}","old":"{head}"}}"#);
+    let hub = project.journal().with_file_name("hub");
+    std::fs::write(hub.join("landing.json"), record).expect("written");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("A landing was interrupted"), "{status}");
+    let model = model(&always("[[conversation.turn]]\ntext = 'done'\n"));
+    let in_place = project.command(&model, &["run", "--in-place"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&in_place.stderr);
+    assert!(stderr.contains("A landing was interrupted") && !in_place.status.success(), "{stderr}");
+    command(&project, &["land", "--discard"], 0);
+    assert_eq!(project.git(&["rev-parse", "main"]), head);
+    assert!(!project.path("a.txt").exists(), "what it had written is taken back");
+}
+
+#[test]
+fn commits_whose_branch_the_user_has_removed_or_moved_are_named_as_what_they_are() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
+    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+
+    project.git(&["checkout", "-q", "autonoe/1"]);
+    project.commit(&[("b.txt", "the user's")]);
+    project.git(&["checkout", "-q", "main"]);
+    let status = command(&project, &["status"], 0);
+    let said = "Branch autonoe/1 has commits that have not landed: `autonoe diff` shows them, `autonoe land` lands them";
+    assert!(status.contains(said), "{status}");
+
+    project.git(&["branch", "-q", "-D", "autonoe/1"]);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Run 1 has commits that have not landed: `autonoe diff` shows them"), "{status}");
+    assert!(!status.contains("ranch autonoe/1"), "{status}");
+    let in_place = project.command(&model, &["run", "--in-place"]).output().expect("started");
+    let stderr = String::from_utf8_lossy(&in_place.stderr);
+    assert!(stderr.contains("Commits of an earlier run wait to land, and"), "{stderr}");
+    assert!(command(&project, &["land"], 0).contains("[LANDED]"));
+    assert_eq!(project.read("a.txt"), "a\n");
+}
+
+/// A project with a check for A and one for B.
+fn with_two_checks() -> CliTestProject {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    let check = |id: &str, file: &str| format!("```check {id} name={file}\n$ cat {file}.txt\nbuilt\n```\n\n");
+    project.write("SPEC.md", &format!("# Spec\n\n{}{}", check("A", "a"), check("B", "b")));
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    project
+}
+
+/// A session that runs each command and then claims the deliverable beside it.
+fn session(steps: &[(&str, &str)]) -> String {
+    let turns = steps.iter().map(|(command, id)| {
+        format!(
+            r#"
+              [[conversation.turn]]
+              call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
+              [[conversation.turn]]
+              call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "passed" }} }}]
+            "#
+        )
+    });
+    always(&(turns.collect::<String>() + "[[conversation.turn]]\ntext = 'done'\n"))
+}
+
+#[test]
+fn a_commit_that_breaks_what_has_passed_does_not_land_with_it() {
+    let project = with_two_checks();
+    let model = model(&session(&[
+        ("echo built > a.txt; git add a.txt; git commit -qm good", "A"),
+        ("git rm -q a.txt; git commit -qm bad", "B"),
+    ]));
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("max_iterations", 4);
+    assert!(!run.stderr.contains("[LANDED]"), "nothing passes on the last commit: {}", run.stderr);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "work");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("0/2 deliverables passed"), "{status}");
+}
+
+#[test]
+fn what_was_left_over_lands_when_the_next_run_has_verified_it() {
+    let project = with_two_checks();
+    let model = model(&session(&[
+        ("echo built | tee a.txt > b.txt; git add .; git commit -qm built; echo left > left.txt", "A"),
+        ("true", "B"),
+    ]));
+    let run = project.run(&model, &["run", "-n", "1"]);
+    run.assert_ended("all_passed", 0);
+    assert!(!project.path("left.txt").exists(), "no check has seen it: {}", run.stderr);
+    let run = project.run(&model, &["run", "-n", "1"]);
+    assert!(run.stderr.contains("[LANDED]") && !run.stderr.contains("[NOT LANDED]"), "{}", run.stderr);
+    assert_eq!(project.read("left.txt"), "left\n");
+    let status = command(&project, &["status"], 0);
+    assert!(!status.contains("have not landed"), "{status}");
+}
+
+#[test]
+fn what_the_user_has_merged_stays_passed_when_the_rest_is_discarded() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    for id in ["A", "B"] {
+        let build = format!("echo {id} > {id}.txt; git add .; git commit -qm {id}");
+        let model = model(&session(&[(build.as_str(), id)]));
+        project.command(&model, &["run", "-n", "1", "--land", "never"]).output().expect("started");
+    }
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Branch autonoe/2 has commits that have not landed"), "it has all: {status}");
+    project.git(&["merge", "-q", "autonoe/1"]);
+    let discarded = command(&project, &["land", "--discard"], 0);
+    assert!(discarded.contains("Pending again: B.\n"), "the user has A: {discarded}");
+}
+
+#[test]
+fn commits_that_do_not_continue_the_users_are_for_git_to_merge() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
+    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    project.commit(&[("mine.txt", "")]);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("`git merge --no-overwrite-ignore autonoe/1` merges them"), "{status}");
+    // They are said to wait although there is no status.
+    std::fs::remove_file(project.path(".autonoe/status.json")).expect("removed");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Branch autonoe/1 has commits that have not landed"), "{status}");
+}
+
+#[test]
+fn unrelated_commits_are_for_git_to_merge_as_such() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
+    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("`autonoe land` lands them or says what is in the way"), "{status}");
+    project.git(&["checkout", "-q", "--orphan", "other"]);
+    project.commit(&[("mine.txt", "")]);
+    let status = command(&project, &["status"], 0);
+    let merge = "`git merge --no-overwrite-ignore autonoe/1 --allow-unrelated-histories` merges them";
+    assert!(status.contains(merge), "{status}");
+}
+
+#[test]
+fn what_landed_on_another_branch_was_not_reset() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let build = |id: &str, args: &[&str]| {
+        let build = format!("echo {id} > {id}.txt; git add .; git commit -qm {id}");
+        let model = model(&session(&[(build.as_str(), id)]));
+        project.command(&model, &[&["run", "-n", "1"], args].concat()).output().expect("started");
+    };
+    build("A", &["--land", "never"]);
+    project.git(&["checkout", "-q", "autonoe/1"]);
+    project.commit(&[("mine.txt", "")]);
+    build("B", &[]);
+    project.git(&["checkout", "-q", "main"]);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("have not landed") && !status.contains("had landed"), "{status}");
+    let discarded = command(&project, &["land", "--discard"], 0);
+    assert!(!discarded.contains("still has them, and other"), "all of it is discarded: {discarded}");
+}
 
 #[test]
 fn a_branch_with_the_users_own_commits_is_not_offered_for_removal() {
@@ -13,4 +396,26 @@ fn a_branch_with_the_users_own_commits_is_not_offered_for_removal() {
     let discarded = command(&project, &["land", "--discard"], 0);
     let sentence = "Branch autonoe/1 still has them, and other commits after them, such as your own.";
     assert!(discarded.contains(sentence) && !discarded.contains("branch -D"), "{discarded}");
+}
+
+#[test]
+fn what_the_last_look_has_verified_lands_at_the_end() {
+    let project = with_two_checks();
+    let open = |id: &str, script: &str| {
+        let when = format!("[[conversation]]\nwhen = \"Open, in order of priority:\\n- `{id}`\"");
+        script.replace("[[conversation]]", &when)
+    };
+    let builds = session(&[("echo built > a.txt; git add a.txt; git commit -qm built", "A")]);
+    let goes_on = always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo > more.txt; git add .; git commit -qm more" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    );
+    let model = model(&(open("A", &builds) + &open("B", &goes_on)));
+    let run = project.run(&model, &["run", "-n", "2", "--land", "end"]);
+    assert!(run.stderr.contains("[LANDED]") && !run.stderr.contains("[NOT LANDED]"), "{}", run.stderr);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "more\nbuilt\nwork");
 }
