@@ -39,12 +39,19 @@ use crate::test_files::TestPatterns;
 use crate::uncommitted::uncommitted;
 use crate::withheld::Withheld;
 
-/// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
+/// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`. The index is kept as
+/// `$4`.
 const FILL: &str = r#"cd "$1" || exit
 unset GIT_NO_REPLACE_OBJECTS
 git read-tree "$2" &&
     git ls-files -z -- ":(top,literal)$3SPEC.md" ":(top,literal)$3.autonoe" | git update-index -z --skip-worktree --stdin &&
+    cp .git/index "$4.$$" && mv "$4.$$" "$4" &&
     git checkout-index --all --quiet"#;
+
+/// The same, with the index `$2` of an earlier time.
+const FILL_AGAIN: &str = r#"cd "$1" && cp "$2" .git/index || exit
+unset GIT_NO_REPLACE_OBJECTS
+git checkout-index --all --quiet"#;
 
 /// Forgets the files that were removed from the working tree `$1`: `git ls-files` does not list them either.
 const FORGET: &str = r#"cd "$1" && git ls-files -z --deleted | git update-index -z --force-remove --stdin"#;
@@ -287,8 +294,15 @@ impl Checkout {
         let filled = match &self.content {
             Content::Commit(objects) => {
                 objects.write_repository(&tree).map_err(|error| self.factory.io_fault(&error))?;
-                let args = [tree.as_os_str(), objects.commit.as_ref(), self.part.as_ref()];
-                self.own_room.run(FILL, args).await?
+                let index = self.directory.path().join("index");
+                match index.exists() {
+                    true => self.own_room.run(FILL_AGAIN, [&tree, &index]).await?,
+                    false => {
+                        let part = self.part.as_ref();
+                        let args = [tree.as_os_str(), objects.commit.as_ref(), part, index.as_os_str()];
+                        self.own_room.run(FILL, args).await?
+                    }
+                }
             }
             Content::Files(files) => self.own_room.run(COPY, [&tree, files]).await?,
         };

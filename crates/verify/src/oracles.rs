@@ -198,6 +198,10 @@ pub(crate) fn freeze(
             if registry.files.contains_key(&file) && !is_taken_over {
                 continue;
             }
+            // An agent has added it under another pattern, and the user has not decided.
+            if registry.disputes.contains_key(&file) {
+                continue;
+            }
             let known: BTreeSet<_> = registry.files.keys().cloned().collect();
             match registry.accept(project, root, &file, now) {
                 Ok(()) => {

@@ -445,7 +445,14 @@ fn a_new_file_beside_protected_ones_lands_and_judges_nothing() {
     let run = project.run(&model, &["run", "-n", "1"]);
     assert!(run.stderr.contains("[LANDED]"), "{}", run.stderr);
     assert_eq!(project.read("tests/more.sh"), "true\n");
+    // Nor does another pattern of the user's accept it.
+    let spec = project
+        .read("SPEC.md")
+        .replace("check B name=b protect=tests/**", "check B name=b protect=tests/*.sh");
+    project.write("SPEC.md", &spec);
     let model = session("echo > b.txt", "B");
+    let accepted = project.autonoe(None).args(["checks", "accept", "b"]).output().expect("started");
+    assert!(accepted.status.success(), "{accepted:?}");
     let run = project.run(&model, &["run", "-n", "1"]);
     run.assert_ended("all_passed", 0);
     assert_script_followed(&model);

@@ -657,17 +657,6 @@ fn the_users_own_settings_do_not_land_through_a_link() {
     assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
 }
 
-#[test]
-fn a_file_that_is_added_to_protected_ones_does_not_land_by_itself() {
-    let project = project();
-    project.write("SPEC.md", "# Spec\n\n```check A protect=tests/**\n$ sh tests/a.sh\n```\n");
-    project.commit(&[("tests/a.sh", "test -f a.txt\n")]);
-    let command = "echo built > a.txt; git add a.txt; git update-index --add --cacheinfo 100644,$(git hash-object -w a.txt),tests/new.sh; git commit -qm both";
-    let run = project.run(&model(&runs_and_passes(command)), &["run"]);
-    assert_eq!(landings(&run), [("autonoe/1", false)], "{}", run.stderr);
-    assert!(run.of_type("landing").any(|event| event["why"].to_string().contains("tests/new.sh")));
-}
-
 /// Passes everything on to git, but ends the one that has updated the user's files as if it was killed, once.
 const KILLS_CHECKOUT: &str = r#"#!/bin/bash
 case "$*" in *--no-overwrite-ignore*) ;; *) exec /usr/bin/git "$@" ;; esac
