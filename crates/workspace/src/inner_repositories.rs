@@ -3,6 +3,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use autonoe_files::read_start;
@@ -16,13 +17,13 @@ const HASH_DIGITS: usize = 40;
 pub(crate) struct InnerRepositories {
     top: PathBuf,
     /// The repository's own directories.
-    own: Vec<PathBuf>,
+    own: Vec<FileNumber>,
     known: RefCell<HashMap<String, bool>>,
 }
 
 impl InnerRepositories {
     pub(crate) fn of(top: &Path, own: &[PathBuf]) -> Self {
-        let own = own.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone())).collect();
+        let own = own.iter().filter_map(|path| number_of(path)).collect();
         Self { top: top.to_owned(), own, known: RefCell::default() }
     }
 
@@ -38,12 +39,20 @@ impl InnerRepositories {
         }
         let path = self.top.join(directory);
         let exists = |name: &str| path.join(name).symlink_metadata().is_ok();
-        let is_own = || path.canonicalize().is_ok_and(|path| self.own.contains(&path));
+        let is_own = || number_of(&path).is_some_and(|number| self.own.contains(&number));
         // Other parts may be added by the commit, or elsewhere.
         let is_repository = exists(".git") || has_valid_head(&path) || is_own();
         self.known.borrow_mut().insert(directory.to_owned(), is_repository);
         is_repository
     }
+}
+
+/// The numbers of a device and of a file on it.
+type FileNumber = (u64, u64);
+
+/// Of what a path leads to. That takes one look, also for a path of thousands of parts.
+fn number_of(path: &Path) -> Option<FileNumber> {
+    path.metadata().ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
 /// Whether a directory has a HEAD that git accepts. One that cannot be read counts as well.
