@@ -42,7 +42,8 @@ const CONTAINERS: [&str; 15] = [
 const CONTAINER_SUBCOMMANDS: [&str; 4] = ["run", "exec", "enter", "create"];
 
 /// Subcommands of other programs that run another command.
-const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 19] = [
+const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 20] = [
+    ("rustup", &["run"]),
     ("npm", &["exec", "exe", "x"]),
     ("go", &["run"]),
     ("pnpm", &["exec", "dlx"]),

@@ -34,6 +34,12 @@ pub fn programs<'a>(name: &str, args: &'a [Arg]) -> Vec<(&'a str, &'a [Arg])> {
     if !is_manager && !INTERPRETERS.contains(&name) {
         return found;
     }
+    // `yarn workspace x publish` is `yarn publish` in the directory of the package.
+    if let ("yarn", [workspace, _, rest @ ..]) = (name, args)
+        && workspace.text == "workspace"
+    {
+        found.push(("yarn", rest));
+    }
     for mut at in publishing::starts(name, args) {
         while is_manager && args.get(at).is_some_and(|arg| MANAGER_WORDS.contains(&arg.text.as_str())) {
             at += 1;

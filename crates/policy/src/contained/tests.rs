@@ -122,6 +122,8 @@ fn publishing_is_denied_wherever_it_can_be_seen() {
             "npm --registry https://r.example publish --access public",
             "pnpm -r publish",
             "yarn npm publish",
+            "yarn workspace x publish",
+            "rustup run stable git push",
             "npx semantic-release",
             "cargo +nightly publish",
             "cargo login x",

@@ -126,6 +126,9 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
         if arg.is_operand() && (subcommand.name == "diff" || leads_out(&arg.text)) {
             reads::judge(scope, arg)?;
         }
+        if let Some(file) = order_file(&arg.text).filter(|_| subcommand.denied.contains(&"--ext-diff")) {
+            reads::judge(scope, &Arg::new(file, arg.kind))?;
+        }
         judge_file_option(scope, subcommand.name, arg, after)?;
         let named = arg.kind == ArgKind::Unknown && arg.text.starts_with("--") && arg.text.contains('=');
         if arg.kind != ArgKind::Plain && arg.may_be_option() && !named {
@@ -162,6 +165,13 @@ const FILE_LETTERS: [(&[&str], char); 4] = [
     (&["ls-files"], 'X'),
     (&["blame", "annotate"], 'S'),
 ];
+
+/// The file with an order that is attached to `-O` of a diff, also behind options without values.
+fn order_file(text: &str) -> Option<&str> {
+    let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    let (before, file) = letters.split_once('O')?;
+    (before.chars().all(|letter| "abpqrsuwzRW".contains(letter)) && !file.is_empty()).then_some(file)
+}
 
 /// Judges a file that an option names, attached or in the next argument.
 fn judge_file_option(scope: &mut CommandScope<'_>, subcommand: &str, arg: &Arg, after: &[Arg]) -> RuleResult {

@@ -48,6 +48,9 @@ pub const RULES: &[Rule] = &[Rule {
         never("make out=.git/hooks"),
         in_run("make -C src DESTDIR=../dist install"),
         never("make -C src DESTDIR=../../dist install"),
+        in_run("make src/a.o build/x"),
+        never("make ../out/x"),
+        never("make -B /etc/x"),
     ],
 }];
 
@@ -105,7 +108,8 @@ fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult 
                 judge_name_text(variable.trim_end_matches([':', '?', '+']))?;
                 judge_value(scope, value)?;
             }
-            Some(None) => {}
+            // A built-in rule may write a target.
+            Some(None) => judge_value(scope, &operand.text)?,
             None => {
                 return deny_with_hint(
                     "make",

@@ -63,6 +63,13 @@ pub const RULES: &[Rule] = &[
             never("jq -n '[env | keys]'"),
             never("jq -rn '$ENV|to_entries'"),
             never("jq -n '\"\\(env)\"'"),
+            never("jq -n 'null//env'"),
+            never("jq -n 'env.NOPE//$ENV'"),
+            never("jq -n '$ ENV'"),
+            always("jq '.a // .b' src/env/x.json"),
+            never("strings @/etc/passwd"),
+            never("strings -n 1 @list"),
+            never("wc -l --files0-from=list"),
             always("jq '.env.x, .scripts[\"env\"], {env: .a}' a.txt"),
             always("jq --arg env prod '.x[$env]' a.txt; jq . src/env env/x.json"),
             never("jq --rawfile env ../x . a.txt"),
@@ -219,6 +226,20 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             Some("-d") if call.name != "ls" => rest = rest.get(1..).unwrap_or_default(),
             Some("--arg" | "--argjson") => rest = rest.get(2..).unwrap_or_default(),
             Some("--slurpfile" | "--rawfile") => rest = rest.get(1..).unwrap_or_default(),
+            _ if call.name == "strings" && arg.text.starts_with('@') => {
+                return deny_with_hint(
+                    "read.list",
+                    "strings reads its arguments from a file whose name follows '@'.",
+                    "Name the files.",
+                );
+            }
+            _ if arg.text.starts_with("--files0-from") => {
+                return deny_with_hint(
+                    "read.list",
+                    "The files that a list names are not known before the command runs.",
+                    "Name the files.",
+                );
+            }
             _ if call.name == "jq" && prints_environment(&arg.text) => {
                 return secrets::prints_variables("jq");
             }
@@ -251,6 +272,10 @@ fn loads_module(filter: &str) -> bool {
 
 /// Whether a filter of jq takes the whole environment: `env` or `$ENV`, but not `env.NAME`, `.env` or a key `env:`.
 fn prints_environment(filter: &str) -> bool {
+    // White space may come after the dollar; `//` is an operator, and `/` may be part of a path.
+    let parts = filter.split('$').enumerate();
+    let joined: Vec<&str> = parts.map(|(at, part)| if at > 0 { part.trim_start() } else { part }).collect();
+    let filter = &joined.join("$").replace("//", " | ");
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let is_whole = |at: usize, name: &str| {
         let mut after = filter[at + name.len()..].chars();

@@ -30,7 +30,9 @@ pub fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult 
         reads::judge_value(scope, arg)?;
         judge_path(scope, arg)?;
     }
-    if profile_commands::belongs_to(call.name, Profile::Python)
+    if [Profile::Python, Profile::Rust]
+        .iter()
+        .any(|profile| profile_commands::belongs_to(call.name, *profile))
         && call.args.iter().any(|arg| arg.text.starts_with('@'))
     {
         return deny_option("The arguments in a file are not known before the command runs.");
