@@ -16,7 +16,7 @@ use autonoe_core::file_names::list_names;
 use autonoe_core::hub_refs;
 use autonoe_core::redact::{Redactor, SecretValues};
 use autonoe_files::{UntrustedDir, Visibility, WriteFailure, remove_tree};
-use autonoe_git::GitRoom;
+use autonoe_git::{Finished, GitRoom};
 use autonoe_sandbox::{
     Bounds, EgressRules, Repository, RepositoryProblem, RoomConfig, SandboxLayer, SessionSandbox,
 };
@@ -39,17 +39,15 @@ use crate::test_files::TestPatterns;
 use crate::uncommitted::uncommitted;
 use crate::withheld::Withheld;
 
-/// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`. The index is kept as
-/// `$4`.
+/// Checks out the commit `$2` in the repository `$1`, without the files that are left out of checkouts of the project `$3`.
 const FILL: &str = r#"cd "$1" || exit
 unset GIT_NO_REPLACE_OBJECTS
 git read-tree "$2" &&
     git ls-files -z -- ":(top,literal)$3SPEC.md" ":(top,literal)$3.autonoe" | git update-index -z --skip-worktree --stdin &&
-    cp .git/index "$4.$$" && mv "$4.$$" "$4" &&
     git checkout-index --all --quiet"#;
 
-/// The same, with the index `$2` of an earlier time.
-const FILL_AGAIN: &str = r#"cd "$1" && cp "$2" .git/index || exit
+/// The same in a repository that has an index already.
+const FILL_AGAIN: &str = r#"cd "$1" || exit
 unset GIT_NO_REPLACE_OBJECTS
 git checkout-index --all --quiet"#;
 
@@ -147,6 +145,8 @@ pub struct Checkout {
     pub(crate) links: Mutex<BTreeMap<String, String>>,
     /// Files of the commit that decide what checks run or show, once it was checked out.
     deciding: OnceLock<BTreeMap<String, DecidingFile>>,
+    /// The index of a clean checkout, once there was one.
+    index: OnceLock<Vec<u8>>,
     /// Files that test runners read by themselves, and that commands of checks made.
     found_by_checks: Mutex<BTreeSet<String>>,
     /// Files of the commit that commands of checks would build with `make`.
@@ -294,15 +294,7 @@ impl Checkout {
         let filled = match &self.content {
             Content::Commit(objects) => {
                 objects.write_repository(&tree).map_err(|error| self.factory.io_fault(&error))?;
-                let index = self.directory.path().join("index");
-                match index.exists() {
-                    true => self.own_room.run(FILL_AGAIN, [&tree, &index]).await?,
-                    false => {
-                        let part = self.part.as_ref();
-                        let args = [tree.as_os_str(), objects.commit.as_ref(), part, index.as_os_str()];
-                        self.own_room.run(FILL, args).await?
-                    }
-                }
+                self.fill(&tree, objects).await?
             }
             Content::Files(files) => self.own_room.run(COPY, [&tree, files]).await?,
         };
@@ -342,6 +334,22 @@ impl Checkout {
             self.own_room.run(FORGET, [&tree]).await?;
         }
         Ok(CheckoutFiles { root, withheld: Mutex::default(), directory })
+    }
+
+    /// Fills a repository that has no files yet. All have the same index, which is made once.
+    async fn fill(&self, tree: &Path, objects: &CommitObjects) -> Result<Finished, Fault> {
+        let (index, known) = (tree.join(".git/index"), self.index.get());
+        if let Some(known) = known {
+            fs::write(index, known).map_err(|error| self.factory.io_fault(&error))?;
+            return self.own_room.run(FILL_AGAIN, [tree]).await;
+        }
+        let args = [tree.as_os_str(), objects.commit.as_ref(), self.part.as_ref()];
+        let filled = self.own_room.run(FILL, args).await?;
+        if let (0, Ok(made)) = (filled.code, fs::read(index)) {
+            // Another one has made the same.
+            let _ = self.index.set(made);
+        }
+        Ok(filled)
     }
 
     /// A room for a checkout, in which `read_only` cannot be changed. `None` if it needs a network that is not allowed.
@@ -506,6 +514,7 @@ impl CheckoutFactory {
             changed: OnceLock::new(),
             links: Mutex::default(),
             deciding: OnceLock::new(),
+            index: OnceLock::new(),
             found_by_checks: Default::default(),
             built: Default::default(),
             directory,
