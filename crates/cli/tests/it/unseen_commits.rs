@@ -2,6 +2,7 @@
 
 use std::process::Stdio;
 
+use autonoe_scripted::ScriptedServer;
 use rustix::process::Signal;
 
 use super::support::{
@@ -230,13 +231,19 @@ fn a_killed_landing_is_known_and_not_finished_for_who_discards() {
     assert!(!project.path("a.txt").exists(), "what it had written is taken back");
 }
 
-#[test]
-fn commits_whose_branch_the_user_has_removed_or_moved_are_named_as_what_they_are() {
+/// A run whose commit waits on autonoe/1, and the model that made it.
+fn waiting_run() -> (CliTestProject, ScriptedServer) {
     let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
     project.git(&["init", "-q", "-b", "main", "."]);
     project.commit(&[("kept.txt", "")]);
     let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
     project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    (project, model)
+}
+
+#[test]
+fn commits_whose_branch_the_user_has_removed_or_moved_are_named_as_what_they_are() {
+    let (project, model) = waiting_run();
 
     project.git(&["checkout", "-q", "autonoe/1"]);
     project.commit(&[("b.txt", "the user's")]);
@@ -332,11 +339,7 @@ fn what_the_user_has_merged_stays_passed_when_the_rest_is_discarded() {
 
 #[test]
 fn commits_that_do_not_continue_the_users_are_for_git_to_merge() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
-    project.git(&["init", "-q", "-b", "main", "."]);
-    project.commit(&[("kept.txt", "")]);
-    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
-    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    let (project, _) = waiting_run();
     project.commit(&[("mine.txt", "")]);
     let status = command(&project, &["status"], 0);
     assert!(status.contains("`git merge --no-overwrite-ignore autonoe/1` merges them"), "{status}");
@@ -348,11 +351,7 @@ fn commits_that_do_not_continue_the_users_are_for_git_to_merge() {
 
 #[test]
 fn unrelated_commits_are_for_git_to_merge_as_such() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
-    project.git(&["init", "-q", "-b", "main", "."]);
-    project.commit(&[("kept.txt", "")]);
-    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
-    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    let (project, _) = waiting_run();
     let status = command(&project, &["status"], 0);
     assert!(status.contains("`autonoe land` lands them or says what is in the way"), "{status}");
     project.git(&["checkout", "-q", "--orphan", "other"]);
@@ -385,11 +384,7 @@ fn what_landed_on_another_branch_was_not_reset() {
 
 #[test]
 fn a_branch_with_the_users_own_commits_is_not_offered_for_removal() {
-    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
-    project.git(&["init", "-q", "-b", "main", "."]);
-    project.commit(&[("kept.txt", "")]);
-    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
-    project.run(&model, &["run", "--land", "never"]).assert_ended("all_passed", 0);
+    let (project, _) = waiting_run();
     project.git(&["checkout", "-q", "autonoe/1"]);
     project.commit(&[("mine.txt", "")]);
     project.git(&["checkout", "-q", "main"]);
