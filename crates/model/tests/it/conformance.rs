@@ -228,7 +228,11 @@ async fn every_fault_has_its_code_on_every_provider() {
             let retried =
                 matches!(code.as_str(), "overloaded" | "invalid_response" | "network_error" | "timeout");
             let wanted = if retried { ALL_TRIES } else { 1 };
-            assert_eq!(server.requests().len(), wanted, "{kind} {name} {what}");
+            assert_eq!(retries(&progress).len() + 1, wanted, "{kind} {name} {what}");
+            // A request that was given up may not have reached the server yet.
+            if what != "silence" {
+                assert_eq!(server.requests().len(), wanted, "{kind} {name} {what}");
+            }
         }
     }
 }

@@ -93,11 +93,12 @@ async fn persistent_failures_are_reported_after_three_retries() {
 async fn silence_is_a_timeout() {
     let server = serve_fault("{ kind = 'silence', times = 100 }");
     let tuning = autonoe_model::Tuning { idle_timeout: Duration::from_millis(100), ..quick() };
-    let fault = fault(ask(&model_at(&server.base_url(), "sonnet", &tuning)).await);
+    let (result, progress) = ask_watched(&model_at(&server.base_url(), "sonnet", &tuning)).await;
+    let fault = fault(result);
     assert_eq!(fault.code, "timeout");
     assert_eq!(fault.remedy, Remedy::Wait);
     assert!(fault.message.contains("stopped responding"), "{}", fault.message);
-    assert_eq!(server.requests().len(), ALL_TRIES);
+    assert_eq!(retries(&progress).len() + 1, ALL_TRIES);
 }
 
 #[tokio::test]
