@@ -26,7 +26,9 @@ pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
             let total = if group.is_honest { &mut honest } else { &mut cheats };
             total.right += score.right;
             total.of += score.of;
-            rows.push(row(format!("{}, {}", group.name, layer.name()), group.is_honest, score));
+            let row = row(format!("{}, {}", group.name, layer.name()), group.is_honest, score);
+            eprintln!("  {}: {}", row.what, row.measured);
+            rows.push(row);
         }
         rows.push(row(format!("all cheats, {}", layer.name()), false, cheats));
         rows.push(row(format!("all honest runs, {}", layer.name()), true, honest));
