@@ -72,7 +72,17 @@ impl SeccompListener {
     /// Answers a call: 0, or an error number. `ENOENT` if its thread is gone.
     pub fn answer(&self, id: u64, outcome: Result<(), i32>) -> io::Result<()> {
         let error = outcome.err().map_or(0, |errno| -errno);
-        let mut response = libc::seccomp_notif_resp { id, val: 0, error, flags: 0 };
+        self.send(libc::seccomp_notif_resp { id, val: 0, error, flags: 0 })
+    }
+
+    /// Lets the kernel make the call. What its arguments point to, and what its descriptors are, may have changed by then: only for calls
+    /// that something else judges too. `ENOENT` if its thread is gone.
+    pub fn permit(&self, id: u64) -> io::Result<()> {
+        let flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+        self.send(libc::seccomp_notif_resp { id, val: 0, error: 0, flags })
+    }
+
+    fn send(&self, mut response: libc::seccomp_notif_resp) -> io::Result<()> {
         let fd = self.0.as_raw_fd();
         // SAFETY: the request names the size of `response`, and the kernel reads no more than that.
         #[allow(unsafe_code)]

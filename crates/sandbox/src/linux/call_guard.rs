@@ -1,11 +1,11 @@
 //! Answers the system calls that a room hands over.
 //!
-//! A thread here, outside the room, judges each call and then carries it out itself. It never lets the program's own call continue: by
-//! then, the path, the descriptor or the address could mean something else.
+//! A thread here, outside the room, judges each call and then carries it out itself. It does not let the program's own call continue: by
+//! then, the path, the descriptor or the address could mean something else. The exception is a Unix socket that gets a path, whatever
+//! that path is by then: Landlock decides about it.
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use super::attribute_call::{AttributeCall, AttributeChange};
 use super::call_target::CallTarget;
 use super::calling_thread::CallingThread;
 use super::own_servers::OwnServers;
-use super::socket_call::SocketCall;
+use super::socket_call::{RoomServer, SocketCall};
 use super::writable_places::{WritablePlaces, descriptor_path};
 use super::{socket_call, terminal_call};
 use crate::bounds::Bounds;
@@ -58,6 +58,8 @@ struct CallGuard {
 /// What a call that was carried out returns.
 enum CallResult {
     Zero,
+    /// The kernel makes the call.
+    Permitted,
     /// Somebody else answers.
     Later,
     Descriptor(OwnedFd, Inheritance),
@@ -85,6 +87,7 @@ impl CallGuard {
     fn answer(self: &Arc<Self>, call: &PendingSystemCall) {
         let answered = match self.carry_out(call) {
             Ok(CallResult::Zero) => self.listener.answer(call.id, Ok(())),
+            Ok(CallResult::Permitted) => self.listener.permit(call.id),
             Ok(CallResult::Later) => Ok(()),
             Ok(CallResult::Descriptor(fd, inheritance)) => {
                 let given = self.listener.answer_with(call.id, fd.as_fd(), inheritance);
@@ -103,16 +106,18 @@ impl CallGuard {
         let caller = CallingThread::new(call.thread);
         let is_pending = || self.listener.is_pending(call.id);
         if socket_call::NUMBERS.contains(&call.number) {
-            let judged = socket_call::carry_out(call, &caller, self.proxy_port, &self.servers, is_pending)?;
-            if let SocketCall::Connect { socket, server } = judged {
-                return self.connect_later(call.id, socket, server);
-            }
-        } else if call.number == libc::SYS_ioctl {
+            let (port, servers, places) = (self.proxy_port, &self.servers, &self.places);
+            return match socket_call::carry_out(call, &caller, port, servers, places, is_pending)? {
+                SocketCall::CarriedOut => Ok(CallResult::Zero),
+                SocketCall::Permitted => Ok(CallResult::Permitted),
+                SocketCall::Connect { socket, server } => self.connect_later(call.id, socket, server),
+            };
+        }
+        if call.number == libc::SYS_ioctl {
             let (fd, inheritance) = terminal_call::open_peer(call, &caller)?;
             return Ok(CallResult::Descriptor(fd, inheritance));
-        } else {
-            self.change_attribute(call, &caller, is_pending)?;
         }
+        self.change_attribute(call, &caller, is_pending)?;
         Ok(CallResult::Zero)
     }
 
@@ -121,7 +126,7 @@ impl CallGuard {
         self: &Arc<Self>,
         call: u64,
         socket: OwnedFd,
-        server: SocketAddr,
+        server: RoomServer,
     ) -> rustix::io::Result<CallResult> {
         if self.connecting.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTING {
             self.connecting.fetch_sub(1, Ordering::Relaxed);
@@ -129,7 +134,7 @@ impl CallGuard {
         }
         let guard = Arc::clone(self);
         let connect = move || {
-            let connected = socket_call::connect_to_own(&socket, server, &guard.servers);
+            let connected = socket_call::connect_to_own(&socket, &server, &guard.servers);
             // An error means that the program was killed.
             let _ = guard.listener.answer(call, connected.map_err(Errno::raw_os_error));
             guard.connecting.fetch_sub(1, Ordering::Relaxed);

@@ -21,7 +21,8 @@ use crate::bounds::Bounds;
 pub(crate) enum Net {
     /// A network namespace with nothing but loopback.
     Private,
-    /// The machine's network, with Landlock: only TCP is allowed, and `socket_call.rs` restricts its addresses.
+    /// The machine's network, with Landlock: only TCP and Unix sockets with connections are allowed, and `socket_call.rs` restricts their
+    /// addresses.
     Shared,
 }
 
@@ -187,6 +188,8 @@ const NAMESPACES: [i32; 7] =
 const MSG_FASTOPEN: u64 = 0x2000_0000;
 /// The mask that separates a socket's type from its flags.
 const SOCKET_TYPE: u64 = 0xf;
+/// The types of sockets that are connected before they send.
+const CONNECTED: [i32; 2] = [SOCK_STREAM, libc::SOCK_SEQPACKET];
 
 type SeccompRules = BTreeMap<i64, Vec<SeccompRule>>;
 
@@ -293,9 +296,13 @@ fn refused(net: Net, bounds: &Bounds) -> Result<SeccompRules, BackendError> {
 
 /// The pairs of sockets that are refused: one of datagrams could send to any server that receives them at a path.
 fn pairs() -> Result<Vec<SeccompRule>, BackendError> {
-    let connected = [SOCK_STREAM as u64, libc::SOCK_SEQPACKET as u64];
-    let others = (0..=SOCKET_TYPE).filter(|kind| !connected.contains(kind));
-    others.map(|kind| rule(vec![condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?])).collect()
+    of_other_kinds(&CONNECTED).map(|of_kind| rule(vec![of_kind?])).collect()
+}
+
+/// The conditions for sockets of any other kind.
+fn of_other_kinds(kinds: &[i32]) -> impl Iterator<Item = Result<SeccompCondition, BackendError>> {
+    let others = (0..=SOCKET_TYPE).filter(|kind| !kinds.iter().any(|other| *other as u64 == *kind));
+    others.map(|kind| condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind))
 }
 
 /// The rules for sockets that are refused.
@@ -307,14 +314,15 @@ fn sockets(net: Net) -> Result<Vec<SeccompRule>, BackendError> {
     }
     // Of the kernel's own services, programs need the routing tables.
     refused.push(rule(vec![is(0, AF_NETLINK as u64)?, is_not(2, NETLINK_ROUTE as u64)?])?);
-    // A Unix socket reaches any server that listens on it, regardless of Landlock's file rules.
-    refused.push(rule(vec![is(0, AF_UNIX as u64)?])?);
+    // A datagram has its address with it, which nobody judges.
+    for of_kind in of_other_kinds(&CONNECTED) {
+        refused.push(rule(vec![is(0, AF_UNIX as u64)?, of_kind?])?);
+    }
     for family in [AF_INET as u64, AF_INET6 as u64] {
         let other_protocol = vec![is(0, family)?, is_not(2, 0)?, is_not(2, IPPROTO_TCP as u64)?];
         refused.push(rule(other_protocol)?);
-        for kind in (0..=SOCKET_TYPE).filter(|&kind| kind != SOCK_STREAM as u64) {
-            let of_kind = condition(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), kind)?;
-            refused.push(rule(vec![is(0, family)?, of_kind])?);
+        for of_kind in of_other_kinds(&[SOCK_STREAM]) {
+            refused.push(rule(vec![is(0, family)?, of_kind?])?);
         }
     }
     Ok(refused)

@@ -1,9 +1,10 @@
 //! The system calls that give a socket an address: `connect`, `bind` and `listen`.
 //!
 //! Landlock knows port numbers but no addresses: a program could connect to the proxy's port on any machine, and others could connect to
-//! its own servers. So we make these calls ourselves, on a copy of the caller's descriptor and with an address that the caller cannot
-//! change any more.
+//! its own servers. It does not know Unix sockets either, except where one may be created. So we make these calls ourselves, on a copy of
+//! the caller's descriptor and with an address that the caller cannot change any more.
 
+use std::ffi::CString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
@@ -11,11 +12,13 @@ use autonoe_seccomp_notify::PendingSystemCall;
 use libc::c_long;
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{Shutdown, bind, connect, getsockname, listen, shutdown};
-use socket2::SockRef;
+use rustix::net::{Shutdown, SocketAddrUnix, bind, connect, getsockname, listen, shutdown};
+use socket2::{Domain, SockRef};
 
+use super::call_target::{CallTarget, LastLink};
 use super::calling_thread::CallingThread;
 use super::own_servers::OwnServers;
+use super::writable_places::{WritablePlaces, descriptor_path};
 
 pub(crate) const NUMBERS: &[c_long] = &[libc::SYS_connect, libc::SYS_bind, libc::SYS_listen];
 
@@ -31,9 +34,11 @@ const SIZE_V6: usize = 24;
 const SIZE_NETLINK: usize = 12;
 
 /// An address as the caller wrote it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum CallAddress {
     Internet(SocketAddr),
+    /// The path of a Unix socket.
+    Path(CString),
     /// The routing tables of the kernel, which programs ask for the machine's addresses.
     Netlink {
         port: u32,
@@ -44,20 +49,30 @@ enum CallAddress {
 /// What is left to do after a call was judged.
 pub(crate) enum SocketCall {
     CarriedOut,
+    /// The kernel may make the call as it stands. If the caller changes it meanwhile, Landlock refuses what must not be.
+    Permitted,
     /// The call may take as long as the server likes.
     Connect {
         socket: OwnedFd,
-        server: SocketAddr,
+        server: RoomServer,
     },
 }
 
+/// A server that programs of the room may connect to.
+pub(crate) enum RoomServer {
+    Port(SocketAddr),
+    /// The socket file, in a place that the room may write.
+    File(OwnedFd),
+}
+
 /// Makes the call, if its address is one that programs may use: to connect, the proxy's or that of a server of theirs; to listen, one of
-/// loopback.
+/// loopback; and the path of a Unix socket in a place that they may write.
 pub(crate) fn carry_out(
     call: &PendingSystemCall,
     caller: &CallingThread,
     proxy_port: u16,
     servers: &OwnServers,
+    places: &WritablePlaces,
     is_pending: impl Fn() -> bool,
 ) -> rustix::io::Result<SocketCall> {
     let [descriptor, second, length, ..] = call.args;
@@ -66,8 +81,16 @@ pub(crate) fn carry_out(
         _ => Some(read_address(caller, second, length)?),
     };
     let socket = caller.duplicate(descriptor as u32 as i32)?;
+    let server_file = match (call.number, &address) {
+        (libc::SYS_connect, Some(CallAddress::Path(path))) => Some(open_socket_file(caller, path)?),
+        _ => None,
+    };
     if !is_pending() {
         return Err(Errno::SRCH);
+    }
+    if let Some(file) = server_file {
+        let file = places.reopen(&file).ok_or(Errno::ACCESS)?;
+        return Ok(SocketCall::Connect { socket, server: RoomServer::File(file) });
     }
     match (call.number, address) {
         (libc::SYS_connect, Some(CallAddress::Internet(address))) if is_proxy(address, proxy_port) => {
@@ -76,7 +99,7 @@ pub(crate) fn carry_out(
         (libc::SYS_connect, Some(CallAddress::Internet(address))) => {
             let server = on_loopback(address)?;
             return match servers.have(server.port()) {
-                true => Ok(SocketCall::Connect { socket, server }),
+                true => Ok(SocketCall::Connect { socket, server: RoomServer::Port(server) }),
                 false => Err(Errno::CONNREFUSED),
             };
         }
@@ -84,6 +107,9 @@ pub(crate) fn carry_out(
         (libc::SYS_bind, Some(CallAddress::Netlink { port, groups: 0 })) => {
             bind(&socket, &SocketAddrNetlink::new(port, 0))?;
         }
+        // Landlock decides where sockets may be created, and lets no program bind one of the internet.
+        (libc::SYS_bind, Some(CallAddress::Path(_))) if is_unix(&socket) => return Ok(SocketCall::Permitted),
+        (libc::SYS_listen, None) if is_unix(&socket) => listen(&socket, second as u32 as i32)?,
         (libc::SYS_listen, None) => {
             // A socket without an address would get one of all machines.
             let own = local_address(&socket)?;
@@ -103,13 +129,27 @@ pub(crate) fn carry_out(
     Ok(SocketCall::CarriedOut)
 }
 
-/// Connects to a server of the room. If somebody else has taken its place meanwhile, the connection ends before it is used.
+/// Opens the file of a Unix socket, as the caller finds it.
+fn open_socket_file(caller: &CallingThread, path: &CString) -> rustix::io::Result<OwnedFd> {
+    let path = path.clone();
+    caller.open(&CallTarget::Path { directory: libc::AT_FDCWD, path, last_link: LastLink::Followed })
+}
+
+fn is_unix(socket: &OwnedFd) -> bool {
+    SockRef::from(socket).domain().is_ok_and(|domain| domain == Domain::UNIX)
+}
+
+/// Connects to a server of the room. If somebody else has taken the place of one at a port, the connection ends before it is used.
 pub(crate) fn connect_to_own(
     socket: &OwnedFd,
-    server: SocketAddr,
+    server: &RoomServer,
     servers: &OwnServers,
 ) -> rustix::io::Result<()> {
-    let connected = connect(socket, &server);
+    let server = match server {
+        RoomServer::Port(address) => address,
+        RoomServer::File(file) => return connect(socket, &SocketAddrUnix::new(descriptor_path(file))?),
+    };
+    let connected = connect(socket, server);
     if matches!(connected, Ok(()) | Err(Errno::INPROGRESS)) && !servers.have(server.port()) {
         shutdown(socket, Shutdown::Both)?;
         return Err(Errno::CONNREFUSED);
@@ -175,10 +215,21 @@ fn parse(bytes: &[u8]) -> rustix::io::Result<CallAddress> {
             port: u32::from_ne_bytes(field(4)),
             groups: u32::from_ne_bytes(field(8)),
         }),
+        libc::AF_UNIX => match CString::new(path_of(bytes)) {
+            Ok(path) if !path.is_empty() => Ok(CallAddress::Path(path)),
+            // A name that is no path can be anybody's.
+            _ => Err(Errno::ACCESS),
+        },
         libc::AF_INET | libc::AF_INET6 | libc::AF_NETLINK => Err(Errno::INVAL),
         // No socket of another family can be opened.
         _ => Err(Errno::ACCESS),
     }
+}
+
+/// The path in the address of a Unix socket, which a zero ends or the address's own end.
+fn path_of(address: &[u8]) -> &[u8] {
+    let path = &address[size_of::<libc::sa_family_t>()..];
+    path.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -239,7 +290,14 @@ mod tests {
         for bytes in [&inet[..15], &netlink[..11], &[], &[2], &[10, 0, 0, 0]] {
             assert_eq!(parse(bytes), Err(Errno::INVAL), "{bytes:?}");
         }
-        for family in [0_u16, 1, 17, 40] {
+        let unix = |path: &[u8]| [&1_u16.to_ne_bytes()[..], path].concat();
+        for path in [&b"/tmp/s"[..], b"/tmp/s\0", b"/tmp/s\0rest"] {
+            assert_eq!(parse(&unix(path)), Ok(CallAddress::Path(c"/tmp/s".to_owned())), "{path:?}");
+        }
+        for path in [&b""[..], b"\0", b"\0abstract"] {
+            assert_eq!(parse(&unix(path)), Err(Errno::ACCESS), "{path:?}");
+        }
+        for family in [0_u16, 17, 40] {
             let bytes = [&family.to_ne_bytes()[..], &[0; 20]].concat();
             assert_eq!(parse(&bytes), Err(Errno::ACCESS), "{family}");
         }

@@ -322,6 +322,106 @@ def foreign_server(port):
             connect("127.0.0.1", port)
 
 
+def own_unix_servers():
+    """Unix sockets between programs of the room, at relative and absolute paths and behind a link."""
+    import multiprocessing
+    home = os.path.realpath(tempfile.mkdtemp())
+    os.symlink(os.path.join(home, "absolute"), "linked")
+    for path, client_path in (("relative", "relative"), (os.path.join(home, "absolute"), "linked")):
+        for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
+            with socket.socket(socket.AF_UNIX, kind) as server:
+                server.bind(path)
+                os.chmod(path, 0o600)
+                server.listen(1)
+                assert server.getsockname() == path, server.getsockname()
+                for timeout in (None, 5):
+                    with socket.socket(socket.AF_UNIX, kind) as client:
+                        client.settimeout(timeout)
+                        client.connect(client_path)
+                        accepted, _ = server.accept()
+                        with accepted:
+                            accepted.send(b"hello")
+                            assert client.recv(5) == b"hello", path
+            os.unlink(path)
+    with multiprocessing.Manager() as manager:
+        assert list(manager.list([1, 2])) == [1, 2]
+    print("served")
+
+
+def foreign_unix_server(path):
+    """A server outside, also behind a link, and with a link that leads to an own server when it is looked at and to the other one later."""
+    import threading
+    os.symlink(path, "to_foreign")
+    for name in (path, "to_foreign", "\0" + path):
+        try:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(name)
+                print("reached", name)
+        except OSError:
+            pass
+    own = socket.socket(socket.AF_UNIX)
+    own.bind("own")
+    own.listen(1000)
+    os.symlink("own", "to_own")
+    swapping = True
+
+    def swap():
+        while swapping:
+            for target in ("to_foreign", "to_own"):
+                os.link(target, "next", follow_symlinks=False)
+                os.rename("next", "swapped")
+                # The names of one file: renaming does nothing then.
+                if os.path.lexists("next"):
+                    os.unlink("next")
+
+    os.link("to_own", "swapped", follow_symlinks=False)
+    swapper = threading.Thread(target=swap)
+    swapper.start()
+    for _ in range(1000):
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect("swapped")
+                if client.getpeername() != "own":
+                    print("reached", client.getpeername())
+            except OSError:
+                pass
+    swapping = False
+    swapper.join()
+
+
+def changed_bind():
+    """An address of the internet, and a socket for it, in the place of a path that was looked at."""
+    import threading
+    unix = socket.socket(socket.AF_UNIX)
+    path = struct.pack("=H108s", socket.AF_UNIX, b"missing/socket")
+    internet = struct.pack("=H", socket.AF_INET) + struct.pack("!H", 0) + bytes(104)
+    address = ctypes.create_string_buffer(path, len(path))
+    number = os.dup(unix.fileno())
+    attempts = [socket.socket() for _ in range(300)]
+    current = [attempts[0]]
+    changing = True
+
+    def change():
+        while changing:
+            os.dup2(unix.fileno(), number)
+            ctypes.memmove(address, path, len(path))
+            os.dup2(current[0].fileno(), number)
+            ctypes.memmove(address, internet, len(internet))
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    for current[0] in attempts:
+        for _ in range(5):
+            libc.bind(number, address, len(internet))
+    changing = False
+    changer.join()
+    for attempt in attempts:
+        host, port = attempt.getsockname()
+        if port != 0 and not host.startswith("127."):
+            print("bound to", host)
+            break
+
+
 def datagram(path):
     """Sends to a Unix datagram socket that a server outside listens on."""
     for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):

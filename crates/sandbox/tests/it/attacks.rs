@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixDatagram;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
@@ -199,6 +199,37 @@ async fn servers_of_others_are_neither_reached_nor_joined() {
     assert_eq!(attack(&test_room, &format!("foreign_server {}", port.trim())).await, "");
     drop(owner.stdin.take());
     owner.wait().unwrap();
+}
+
+#[tokio::test]
+async fn programs_reach_their_own_unix_servers() {
+    for layer in BOTH {
+        let Some(test_room) = test_room(layer, |_| {}).await else { continue };
+        assert_eq!(attack(&test_room, "own_unix_servers").await, "served\n", "{layer:?}");
+    }
+}
+
+#[tokio::test]
+async fn unix_servers_outside_are_not_reached() {
+    for layer in BOTH {
+        let Some(test_room) = test_room(layer, |_| {}).await else { continue };
+        let path = test_room.outside().join("server");
+        let server = UnixListener::bind(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(
+            attack(&test_room, &format!("foreign_unix_server {}", path.display())).await,
+            "",
+            "{layer:?}"
+        );
+        server.set_nonblocking(true).unwrap();
+        server.accept().expect_err("nobody connected");
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_is_changed_while_it_is_judged_binds_no_other_socket() {
+    let Some(test_room) = landlock_room().await else { return };
+    assert_eq!(attack(&test_room, "changed_bind").await, "");
 }
 
 #[tokio::test]
