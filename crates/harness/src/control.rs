@@ -150,7 +150,12 @@ impl HarnessDirectory {
     /// What is asked for now. A `stop` is consumed, instructions stay until they are settled.
     pub fn requests(&self) -> Result<HarnessRequests, HarnessFileError> {
         let mut requests = HarnessRequests { stop: self.take_stop()?, ..HarnessRequests::default() };
-        for command in self.read_inbox(&mut requests)? {
+        // A stop that was consumed counts even if the inbox cannot be used.
+        let commands = self.read_inbox(&mut requests).unwrap_or_else(|error| {
+            requests.refused.push(error.to_string());
+            Vec::new()
+        });
+        for command in commands {
             match command {
                 InboxCommand::Pause => self.request_pause()?,
                 InboxCommand::Resume => self.resume()?,

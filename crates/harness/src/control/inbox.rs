@@ -162,9 +162,15 @@ impl HarnessDirectory {
         requests: &mut HarnessRequests,
     ) -> Result<Vec<InboxCommand>, HarnessFileError> {
         let inbox = self.inbox()?;
-        let names = inbox.names(MAX_FILES).map_err(|error| self.not_written(INBOX, &error))?;
+        let mut names = inbox.names(MAX_FILES).map_err(|error| self.not_written(INBOX, &error))?;
+        names.retain(|name| name.as_encoded_bytes().ends_with(b".txt"));
+        if !names.is_empty() {
+            // What could not be put away would be read by every session.
+            let processed = inbox.create_missing(Path::new(PROCESSED), Visibility::OwnerOnly);
+            processed.map_err(|error| self.not_written(&format!("{INBOX}/{PROCESSED}"), &error))?;
+        }
         let mut commands = Vec::new();
-        for name in names.iter().filter(|name| name.as_encoded_bytes().ends_with(b".txt")) {
+        for name in &names {
             let shown = name.to_string_lossy().into_owned();
             match read(&inbox, name) {
                 // Somebody may still be writing it.

@@ -91,6 +91,20 @@ fn large_files_links_and_pipes_are_refused_with_a_sentence_and_kept() {
 }
 
 #[test]
+fn without_a_place_for_read_instructions_none_is_read_and_a_stop_counts() {
+    let project = tempfile::tempdir().expect("directory");
+    let harness = harness(project.path());
+    harness.send("good", Priority::Normal, now()).expect("sent");
+    symlink("/tmp", harness.path().join("inbox/processed")).expect("link");
+    fs::write(harness.path().join("stop"), "stop").expect("written");
+    let requests = harness.requests().expect("requests");
+    assert_eq!((requests.instructions.len(), requests.stop), (0, Some(HarnessStop::AfterSession)));
+    assert!(requests.refused[0].contains("inbox/processed"), "{:?}", requests.refused);
+    fs::remove_file(harness.path().join("inbox/processed")).expect("removed");
+    assert_eq!(harness.requests().expect("requests").instructions.len(), 1, "nothing is lost");
+}
+
+#[test]
 fn a_stop_is_consumed_and_one_from_before_the_start_is_ignored() {
     let project = tempfile::tempdir().expect("directory");
     let harness = harness(project.path());
