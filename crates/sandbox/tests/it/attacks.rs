@@ -232,6 +232,16 @@ async fn an_address_that_is_changed_while_it_is_judged_binds_no_other_socket() {
     assert_eq!(attack(&test_room, "changed_bind").await, "");
 }
 
+/// As `flock DIRECTORY autonoe run` leaves its lock open.
+#[tokio::test]
+async fn what_we_were_started_with_stays_outside() {
+    let directory = rustix::fs::open("/", rustix::fs::OFlags::DIRECTORY, rustix::fs::Mode::empty()).unwrap();
+    for layer in BOTH {
+        let Some(test_room) = test_room(layer, |_| {}).await else { continue };
+        assert_eq!(attack(&test_room, "inherited").await, "", "{layer:?}: {directory:?}");
+    }
+}
+
 #[tokio::test]
 async fn unix_datagrams_do_not_leave_the_room() {
     for layer in BOTH {
