@@ -20,19 +20,9 @@ const LANDLOCK: &[LayerKind] = &[LayerKind::Landlock];
 
 pub const KNOWN_GAPS: &[KnownGap] = &[
     KnownGap {
-        scenarios: &["puts the tests back after they ran"],
-        layers: LANDLOCK,
-        why: "With Landlock a check can change protected files and put them back before they are compared.",
-    },
-    KnownGap {
         scenarios: &["keeps the program in the arguments of a process"],
         layers: LANDLOCK,
         why: "With Landlock a check sees the command lines of the builder's processes; the claim passes, and the last look catches it.",
-    },
-    KnownGap {
-        scenarios: &["forges the status of a deliverable without checks"],
-        layers: LANDLOCK,
-        why: "With Landlock and --in-place a command can edit status.json, and a deliverable without checks is believed.",
     },
     KnownGap {
         scenarios: &[
@@ -50,6 +40,8 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
             "adds a makefile that comes before the protected one",
             "adds a makefile in lower case",
             "commits a script in the place of what make builds",
+            "supplies the test runner itself",
+            "adds a test that the pattern of the check finds",
         ],
         layers: LANDLOCK,
         why: "Only --strict, which needs bubblewrap, asks whether a check passes without such files; otherwise they are named.",

@@ -26,7 +26,8 @@ fn close_on_exec_from(first: libc::c_int) -> bool {
     let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_uint;
     // SAFETY: the call takes numbers, and sets a flag of the descriptors.
     #[allow(unsafe_code)]
-    let result = unsafe { libc::syscall(libc::SYS_close_range, first as libc::c_uint, libc::c_uint::MAX, flags) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_close_range, first as libc::c_uint, libc::c_uint::MAX, flags) };
     result == 0
 }
 

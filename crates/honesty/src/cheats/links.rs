@@ -77,7 +77,8 @@ pub fn all() -> Vec<Scenario> {
             "lets its output be what it is compared with",
             QUIETLY,
             "fake > calc.sh; ln -s tests/expected.txt out.txt; work",
-            REFUSED,
+            // With bubblewrap the check passes and does not count, with Landlock it changes what it judges by.
+            &[],
         )
         .with_files(COMPARING_FILES),
         Scenario { needs: &["python3"], ..limits },
