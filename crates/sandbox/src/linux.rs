@@ -11,6 +11,7 @@ mod calling_thread;
 mod confine;
 mod handover_filter;
 mod landlock;
+mod listening_sockets;
 mod lock_users;
 mod memory;
 mod own_servers;

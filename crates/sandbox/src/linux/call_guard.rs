@@ -22,7 +22,7 @@ use super::attribute_call::{AttributeCall, AttributeChange};
 use super::call_target::CallTarget;
 use super::calling_thread::CallingThread;
 use super::own_servers::OwnServers;
-use super::socket_call::{RoomServer, SocketCall};
+use super::socket_call::{Connecting, SocketCall};
 use super::writable_places::{WritablePlaces, descriptor_path};
 use super::{socket_call, terminal_call};
 use crate::bounds::Bounds;
@@ -110,7 +110,7 @@ impl CallGuard {
             return match socket_call::carry_out(call, &caller, port, servers, places, is_pending)? {
                 SocketCall::CarriedOut => Ok(CallResult::Zero),
                 SocketCall::Permitted => Ok(CallResult::Permitted),
-                SocketCall::Connect { socket, server } => self.connect_later(call.id, socket, server),
+                SocketCall::Connecting(connecting) => self.finish_later(call.id, connecting),
             };
         }
         if call.number == libc::SYS_ioctl {
@@ -121,20 +121,15 @@ impl CallGuard {
         Ok(CallResult::Zero)
     }
 
-    /// Connects in a thread of its own: a server that accepts nothing would keep all other calls waiting.
-    fn connect_later(
-        self: &Arc<Self>,
-        call: u64,
-        socket: OwnedFd,
-        server: RoomServer,
-    ) -> rustix::io::Result<CallResult> {
+    /// Waits in a thread of its own: a server that accepts nothing would keep all other calls waiting.
+    fn finish_later(self: &Arc<Self>, call: u64, connecting: Connecting) -> rustix::io::Result<CallResult> {
         if self.connecting.fetch_add(1, Ordering::Relaxed) >= MAX_CONNECTING {
             self.connecting.fetch_sub(1, Ordering::Relaxed);
             return Err(Errno::AGAIN);
         }
         let guard = Arc::clone(self);
         let connect = move || {
-            let connected = socket_call::connect_to_own(&socket, &server, &guard.servers);
+            let connected = connecting.finish(&guard.servers, || guard.listener.is_pending(call));
             // An error means that the program was killed.
             let _ = guard.listener.answer(call, connected.map_err(Errno::raw_os_error));
             guard.connecting.fetch_sub(1, Ordering::Relaxed);

@@ -3,14 +3,12 @@
 //! The room shares the machine's network, so that a port may be anybody's. Whose it is, the numbers of the sockets say that listen there.
 
 use std::collections::HashSet;
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::fstat;
 
-/// The state of a socket that listens, in the kernel's list.
-const LISTENING: &str = "0A";
+use super::listening_sockets::listening;
 
 /// Numbers of the room's sockets that listen.
 #[derive(Debug, Default)]
@@ -19,9 +17,9 @@ pub(crate) struct OwnServers(Mutex<HashSet<u64>>);
 impl OwnServers {
     /// A socket of the room listens now.
     pub(crate) fn add(&self, socket: &OwnedFd) {
-        let listening = listening();
+        let listening = listening(None);
         let mut own = self.own();
-        own.retain(|known| listening.iter().any(|(_, number)| number == known));
+        own.retain(|known| listening.iter().any(|socket| socket.number == *known));
         own.extend(fstat(socket).map(|stat| stat.st_ino));
     }
 
@@ -39,8 +37,8 @@ impl OwnServers {
     /// The numbers of own sockets and of others that listen on the port.
     fn at(&self, port: u16) -> (usize, usize) {
         let own = self.own();
-        let here = listening().into_iter().filter(|(other, _)| *other == port);
-        let (ours, others): (Vec<_>, Vec<_>) = here.partition(|(_, number)| own.contains(number));
+        let here = listening(Some(port)).into_iter();
+        let (ours, others): (Vec<_>, Vec<_>) = here.partition(|socket| own.contains(&socket.number));
         (ours.len(), others.len())
     }
 
@@ -49,39 +47,12 @@ impl OwnServers {
     }
 }
 
-/// The ports on which sockets of this machine listen, and the sockets' numbers. What cannot be read is not the room's.
-fn listening() -> Vec<(u16, u64)> {
-    let lists = ["/proc/self/net/tcp", "/proc/self/net/tcp6"].map(fs::read_to_string);
-    lists.iter().flatten().flat_map(|list| list.lines().filter_map(parse)).collect()
-}
-
-/// A line such as `0: 0100007F:1FBB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 …`.
-fn parse(line: &str) -> Option<(u16, u64)> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let (_, port) = fields.get(1)?.rsplit_once(':')?;
-    let is_listening = fields.get(3) == Some(&LISTENING);
-    is_listening.then_some((u16::from_str_radix(port, 16).ok()?, fields.get(9)?.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
     use std::os::fd::OwnedFd;
 
-    use super::{OwnServers, parse};
-
-    #[test]
-    fn sockets_that_listen_are_read_from_the_kernels_list() {
-        let line = "   1: 0100007F:1FBB 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1001        0 4711 1 0 100";
-        assert_eq!(parse(line), Some((8123, 4711)));
-        let wide = line.replace("0100007F", "00000000000000000000000001000000");
-        assert_eq!(parse(&wide), Some((8123, 4711)));
-        assert_eq!(parse(&line.replace(" 0A ", " 01 ")), None, "a connection");
-        assert_eq!(
-            parse("  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt"),
-            None
-        );
-    }
+    use super::OwnServers;
 
     #[test]
     fn only_what_was_added_is_own_and_only_while_it_listens() {

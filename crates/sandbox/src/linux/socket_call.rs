@@ -7,12 +7,19 @@
 use std::ffi::CString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::thread::sleep;
+use std::time::Duration;
 
 use autonoe_seccomp_notify::PendingSystemCall;
 use libc::c_long;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
-use rustix::net::{Shutdown, SocketAddrUnix, bind, connect, getsockname, listen, shutdown};
+use rustix::net::sockopt::socket_error;
+use rustix::net::{
+    Shutdown, SocketAddrUnix, bind, connect, connect_unspec, getpeername, getsockname, listen, shutdown,
+};
 use socket2::{Domain, SockRef};
 
 use super::call_target::{CallTarget, LastLink};
@@ -27,6 +34,16 @@ const MAX_ADDRESS: u64 = 128;
 
 /// The device of loopback: what comes in over another one does not reach a socket that is bound to it.
 const LOOPBACK_DEVICE: &[u8] = b"lo";
+
+/// How many connections may wait for a server to accept them, whatever it asks for, as far as the kernel allows. With a small number,
+/// connections would have to wait for their servers, which nobody may do whose server could become another one meanwhile.
+const BACKLOG: i32 = 4096;
+
+/// How long a connection may take, which is less than the second after which the kernel tries again.
+const FIRST_TRY: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
+
+/// Between two attempts to connect to a socket file whose server accepts nothing.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The sizes of `sockaddr_in`, `sockaddr_in6` without its scope, and `sockaddr_nl`, in bytes.
 const SIZE_V4: usize = 16;
@@ -51,11 +68,25 @@ pub(crate) enum SocketCall {
     CarriedOut,
     /// The kernel may make the call as it stands. If the caller changes it meanwhile, Landlock refuses what must not be.
     Permitted,
-    /// The call may take as long as the server likes.
-    Connect {
-        socket: OwnedFd,
-        server: RoomServer,
-    },
+    /// The server has not answered yet.
+    Connecting(Connecting),
+}
+
+/// A connection to a server of the room that has begun. It is given up when this is dropped before it is finished: the kernel would try
+/// again, and by then another server could be there.
+pub(crate) struct Connecting {
+    socket: OwnedFd,
+    server: RoomServer,
+    is_finished: bool,
+}
+
+impl Drop for Connecting {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // An error means that there is no connection.
+            let _ = connect_unspec(&self.socket);
+        }
+    }
 }
 
 /// A server that programs of the room may connect to.
@@ -75,10 +106,10 @@ pub(crate) fn carry_out(
     places: &WritablePlaces,
     is_pending: impl Fn() -> bool,
 ) -> rustix::io::Result<SocketCall> {
-    let [descriptor, second, length, ..] = call.args;
+    let [descriptor, address, length, ..] = call.args;
     let address = match call.number {
         libc::SYS_listen => None,
-        _ => Some(read_address(caller, second, length)?),
+        _ => Some(read_address(caller, address, length)?),
     };
     let socket = caller.duplicate(descriptor as u32 as i32)?;
     let server_file = match (call.number, &address) {
@@ -90,7 +121,7 @@ pub(crate) fn carry_out(
     }
     if let Some(file) = server_file {
         let file = places.reopen(&file).ok_or(Errno::ACCESS)?;
-        return Ok(SocketCall::Connect { socket, server: RoomServer::File(file) });
+        return begin(socket, RoomServer::File(file), servers);
     }
     match (call.number, address) {
         (libc::SYS_connect, Some(CallAddress::Internet(address))) if is_proxy(address, proxy_port) => {
@@ -99,7 +130,7 @@ pub(crate) fn carry_out(
         (libc::SYS_connect, Some(CallAddress::Internet(address))) => {
             let server = on_loopback(address)?;
             return match servers.have(server.port()) {
-                true => Ok(SocketCall::Connect { socket, server: RoomServer::Port(server) }),
+                true => begin(socket, RoomServer::Port(server), servers),
                 false => Err(Errno::CONNREFUSED),
             };
         }
@@ -109,7 +140,7 @@ pub(crate) fn carry_out(
         }
         // Landlock decides where sockets may be created, and lets no program bind one of the internet.
         (libc::SYS_bind, Some(CallAddress::Path(_))) if is_unix(&socket) => return Ok(SocketCall::Permitted),
-        (libc::SYS_listen, None) if is_unix(&socket) => listen(&socket, second as u32 as i32)?,
+        (libc::SYS_listen, None) if is_unix(&socket) => listen(&socket, BACKLOG)?,
         (libc::SYS_listen, None) => {
             // A socket without an address would get one of all machines.
             let own = local_address(&socket)?;
@@ -121,7 +152,7 @@ pub(crate) fn carry_out(
             if servers.is_taken(local_address(&socket)?.port()) {
                 return Err(Errno::ADDRINUSE);
             }
-            listen(&socket, second as u32 as i32)?;
+            listen(&socket, BACKLOG)?;
             servers.add(&socket);
         }
         _ => return Err(Errno::ACCESS),
@@ -139,22 +170,75 @@ fn is_unix(socket: &OwnedFd) -> bool {
     SockRef::from(socket).domain().is_ok_and(|domain| domain == Domain::UNIX)
 }
 
-/// Connects to a server of the room. If somebody else has taken the place of one at a port, the connection ends before it is used.
-pub(crate) fn connect_to_own(
-    socket: &OwnedFd,
-    server: &RoomServer,
-    servers: &OwnServers,
-) -> rustix::io::Result<()> {
-    let server = match server {
-        RoomServer::Port(address) => address,
-        RoomServer::File(file) => return connect(socket, &SocketAddrUnix::new(descriptor_path(file))?),
-    };
-    let connected = connect(socket, server);
-    if matches!(connected, Ok(()) | Err(Errno::INPROGRESS)) && !servers.have(server.port()) {
-        shutdown(socket, Shutdown::Both)?;
-        return Err(Errno::CONNREFUSED);
+/// Connects without waiting. A connection that somebody else has accepted ends before it is used.
+fn begin(socket: OwnedFd, server: RoomServer, servers: &OwnServers) -> rustix::io::Result<SocketCall> {
+    let flags = fcntl_getfl(&socket)?;
+    let waits = !flags.contains(OFlags::NONBLOCK);
+    if waits {
+        fcntl_setfl(&socket, flags | OFlags::NONBLOCK)?;
     }
-    connected
+    let connected = server.connect(&socket);
+    if waits {
+        fcntl_setfl(&socket, flags)?;
+    }
+    let is_late = match server {
+        RoomServer::Port(_) => connected == Err(Errno::INPROGRESS),
+        RoomServer::File(_) => connected == Err(Errno::AGAIN) && waits,
+    };
+    if is_late {
+        return Ok(SocketCall::Connecting(Connecting { socket, server, is_finished: false }));
+    }
+    connected?;
+    server.confirm(&socket, servers)?;
+    Ok(SocketCall::CarriedOut)
+}
+
+impl Connecting {
+    /// Waits for the server, for a socket file until `is_pending` is false.
+    pub(crate) fn finish(
+        mut self,
+        servers: &OwnServers,
+        is_pending: impl Fn() -> bool,
+    ) -> rustix::io::Result<()> {
+        match &self.server {
+            RoomServer::Port(_) => {
+                poll(&mut [PollFd::new(&self.socket, PollFlags::OUT)], Some(&FIRST_TRY))?;
+                socket_error(&self.socket)??;
+                getpeername(&self.socket).map_err(|_| Errno::TIMEDOUT)?;
+            }
+            RoomServer::File(_) => {
+                while let Err(error) = self.server.connect(&self.socket) {
+                    if error != Errno::AGAIN || !is_pending() {
+                        return Err(error);
+                    }
+                    sleep(PAUSE);
+                }
+            }
+        }
+        self.server.confirm(&self.socket, servers)?;
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl RoomServer {
+    fn connect(&self, socket: &OwnedFd) -> rustix::io::Result<()> {
+        match self {
+            Self::Port(address) => connect(socket, address),
+            Self::File(file) => connect(socket, &SocketAddrUnix::new(descriptor_path(file))?),
+        }
+    }
+
+    /// Ends the connection if somebody else has taken the place of the server at its port.
+    fn confirm(&self, socket: &OwnedFd, servers: &OwnServers) -> rustix::io::Result<()> {
+        match self {
+            Self::Port(address) if !servers.have(address.port()) => {
+                shutdown(socket, Shutdown::Both)?;
+                Err(Errno::CONNREFUSED)
+            }
+            Self::Port(_) | Self::File(_) => Ok(()),
+        }
+    }
 }
 
 fn local_address(socket: &OwnedFd) -> rustix::io::Result<SocketAddr> {

@@ -305,6 +305,32 @@ def deaf_server():
     os._exit(0)
 
 
+def pending_connections():
+    """More connections than a server has place for. One that waits would go to whoever listens there next."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if 0 <= hard < 8000:
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8000, hard))
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen(0)
+    port = server.getsockname()[1]
+    clients, refused = [], 0
+    while len(clients) < 6000 and refused < 3:
+        client = socket.socket()
+        client.settimeout(5 if refused == 0 else 0)
+        try:
+            client.connect(("127.0.0.1", port))
+        except (TimeoutError, BlockingIOError, ConnectionError):
+            refused += 1
+        clients.append(client)
+    if refused == 0:
+        print("there was place for all of them")
+    pending = [line for line in open("/proc/net/tcp") if f":{port:04X} 02 " in line]
+    if pending:
+        print("pending:", len(pending), "of", len(clients))
+
+
 def foreign_server(port):
     """Somebody outside listens on this port, and lets others of the same user listen there too."""
     for host in ("127.0.0.1", "::ffff:127.0.0.1", "0.0.0.0"):

@@ -202,6 +202,12 @@ async fn servers_of_others_are_neither_reached_nor_joined() {
 }
 
 #[tokio::test]
+async fn no_connection_waits_for_a_later_server() {
+    let Some(test_room) = landlock_room().await else { return };
+    assert_eq!(attack(&test_room, "pending_connections").await, "");
+}
+
+#[tokio::test]
 async fn programs_reach_their_own_unix_servers() {
     for layer in BOTH {
         let Some(test_room) = test_room(layer, |_| {}).await else { continue };
