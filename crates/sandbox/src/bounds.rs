@@ -27,8 +27,8 @@ const LANDLOCK_GAPS: [&str; 5] = [
     "commands can see the command lines of other processes and the names, sizes and times of files elsewhere, and can end their own room",
     "commands can see this machine's network addresses, routes and connections, and other users of this machine can use a room's proxy for the \
      hosts that it allows",
-    "servers that commands start share the ports of this machine, whose programs can reach them; there are no Unix sockets and no shared \
-     memory (/dev/shm, System V), so that PostgreSQL, Chromium and the locks of Python's multiprocessing do not work",
+    "servers that commands start share the ports of this machine, whose programs can reach them; there is no shared memory (/dev/shm, \
+     System V), so that PostgreSQL, Chromium and the locks and pools of Python's multiprocessing do not work",
 ];
 
 impl SandboxLayer {

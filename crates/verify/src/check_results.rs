@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use autonoe_core::check::{Assurance, Check, Finding};
 use autonoe_core::file_names::list_names;
+use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{CheckRegistry, ProtectedPath};
 
 use crate::check_run::CheckRun;
 use crate::checkout::Checkout;
 use crate::evidence::{CheckEvidence, last};
+use crate::port_in_use::port_in_use;
 use crate::refused_write::refused_write;
 
 /// Maximum length of the output of a failed check shown to an agent, in bytes: its end.
@@ -27,7 +29,12 @@ pub(crate) struct CheckResults {
 }
 
 /// Describes a failed check for an agent.
-pub(crate) fn failure(check: &Check, run: &CheckRun, registry: &CheckRegistry) -> String {
+pub(crate) fn failure(
+    check: &Check,
+    run: &CheckRun,
+    registry: &CheckRegistry,
+    layer: SandboxLayer,
+) -> String {
     let output = last(&run.output, SHOWN_BYTES).trim_end();
     let cut = if run.output.len() > SHOWN_BYTES {
         format!(" (the last {SHOWN_BYTES} bytes)")
@@ -38,7 +45,8 @@ pub(crate) fn failure(check: &Check, run: &CheckRun, registry: &CheckRegistry) -
         true => "It printed nothing.".to_owned(),
         false => format!("Its output{cut}:\n{output}"),
     };
-    let why = refused_write(&run.output, registry).map(|why| format!("\n{why}")).unwrap_or_default();
+    let why = refused_write(&run.output, registry).or_else(|| port_in_use(&run.output, layer));
+    let why = why.map(|why| format!("\n{why}")).unwrap_or_default();
     format!("Check `{}` (`{}`): {}. {output}{why}", check.name, check.command, run.sentence())
 }
 

@@ -134,7 +134,8 @@ impl ProjectExaminer {
             })
             .await?;
             if !run.passed() {
-                results.failures.push(failure(check, &run, registry));
+                let layer = self.checkouts.room_config.sandbox.layer();
+                results.failures.push(failure(check, &run, registry, layer));
             }
             if let Some(reason) = reason.as_ref().filter(|_| run.passed()) {
                 results.not_counted.push(format!("`{}`: {reason}", check.name));

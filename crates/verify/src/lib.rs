@@ -38,6 +38,7 @@ mod output;
 mod path_walk;
 #[cfg(target_os = "linux")]
 mod path_watch;
+mod port_in_use;
 mod protect_matcher;
 mod protect_pattern;
 mod python_caches;
