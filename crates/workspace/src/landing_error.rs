@@ -26,6 +26,8 @@ pub enum LandingRefusal {
     Protected(Vec<String>),
     /// The file that only the user and the run edit has changed.
     UsersOwn(String),
+    /// These deliverables, which the user's branch has, fail with them.
+    Broken(Vec<String>),
     /// Another reason, and files that act by themselves, of which a user who merges by hand should know.
     AndSelfActing { why: Box<Self>, files: Vec<String> },
     /// Repositories within the repository, of which only the name is committed.
@@ -85,6 +87,9 @@ impl fmt::Display for LandingRefusal {
                 write!(f, "they change files that your checks judge by: {}", list_files(files))
             }
             Self::UsersOwn(file) => write!(f, "they change {file}, which agents must not edit"),
+            Self::Broken(ids) => {
+                write!(f, "what was verified before fails with them: {}", list_files(ids))
+            }
             Self::Gitlinks(paths) => {
                 write!(
                     f,
@@ -124,6 +129,9 @@ impl LandingRefusal {
             Self::Protected(_) => accept("--accept-protected"),
             Self::UsersOwn(_) => {
                 format!("`autonoe diff` shows them, {land} lands them on the branch that is checked out")
+            }
+            Self::Broken(_) => {
+                format!("they land once that passes again, or with {land} as they are")
             }
             Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),

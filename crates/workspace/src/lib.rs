@@ -9,6 +9,7 @@
 mod attached_values;
 mod branch_lock;
 mod branches;
+mod broken_work;
 mod carried_files;
 mod changed_file;
 mod checked_part;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use autonoe_core::check::Assurance;
+use autonoe_core::check::{Assurance, Finding};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::status::ProjectStatus;
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,9 @@ pub struct Settled {
     /// The commits on which they were verified, by id.
     #[serde(skip)]
     pub verified_on: BTreeMap<String, String>,
+    /// The commits on which others have failed, by id.
+    #[serde(skip)]
+    pub failed_on: BTreeMap<String, String>,
 }
 
 impl Settled {
@@ -22,11 +25,19 @@ impl Settled {
         let passed = || status.active().filter(|item| item.status == DeliverableStatus::Passed);
         let is_verified = |assurance: Option<Assurance>| assurance == Some(Assurance::Verified);
         let verified = || passed().filter(|item| is_verified(item.assurance()));
+        let on = |finding: &Finding| finding.commit.clone();
+        let failed = |finding: &&Finding| finding.assurance == Assurance::Failed;
         Self {
             passed: passed().map(|item| item.id.clone()).collect(),
             verified: verified().map(|item| item.id.clone()).collect(),
             verified_on: verified()
-                .filter_map(|item| Some((item.id.clone(), item.finding.as_ref()?.commit.clone()?)))
+                .filter_map(|item| Some((item.id.clone(), item.finding.as_ref().and_then(on)?)))
+                .collect(),
+            failed_on: status
+                .active()
+                .filter_map(|item| {
+                    Some((item.id.clone(), item.finding.as_ref().filter(failed).and_then(on)?))
+                })
                 .collect(),
         }
     }
@@ -37,6 +48,7 @@ impl Settled {
             passed: &self.passed & &other.passed,
             verified: &self.verified & &other.verified,
             verified_on: BTreeMap::new(),
+            failed_on: BTreeMap::new(),
         }
     }
 }

@@ -588,8 +588,13 @@ impl WorkspaceSite {
         {
             self.from.commit = Some(included);
         }
+        let broken = self.broken_by(&commit, settled).await?;
         let landing = match self.own_file_change(&commit, consent).await? {
-            Some((file, OwnFileChange::Agents)) => self.refuse_users_own(&commit, &file).await?,
+            _ if !broken.is_empty() => self.refuse(&commit, LandingRefusal::Broken(broken)).await?,
+            Some((file, OwnFileChange::Agents)) => {
+                let why = LandingRefusal::UsersOwn(file.0.name().display().to_string());
+                self.refuse(&commit, why).await?
+            }
             Some((file, OwnFileChange::Own)) => {
                 // The user's file may have more of the run's edits than the commit.
                 if let Some(own) = self.hub.commit_own_edits(&self.workspace, &commit, &file).await? {
@@ -657,8 +662,17 @@ impl WorkspaceSite {
     }
 
     /// Leaves commits apart in which agents have changed the file.
-    async fn refuse_users_own(&self, commit: &str, file: &OwnEditedFile) -> Result<Landing, Fault> {
-        let why = LandingRefusal::UsersOwn(file.0.name().display().to_string());
+    /// What the checked-out branch has, verified, and fails with the commit. The merge queue of workers accepts no such commit.
+    async fn broken_by(&self, commit: &str, settled: &Settled) -> Result<Vec<String>, Fault> {
+        match self.options.target {
+            LandingTarget::CheckedOut if !self.is_left => {
+                self.hub.broken_by(commit, self.from.commit.as_deref(), settled).await
+            }
+            LandingTarget::CheckedOut | LandingTarget::Branch(_) => Ok(Vec::new()),
+        }
+    }
+
+    async fn refuse(&self, commit: &str, why: LandingRefusal) -> Result<Landing, Fault> {
         let (branch, why) = self.hub.leave_apart(&self.workspace, commit, &self.from, why).await?;
         Ok(Landing::Apart { branch, why })
     }

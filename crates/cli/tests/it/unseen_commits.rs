@@ -304,6 +304,22 @@ fn a_commit_that_breaks_what_has_passed_does_not_land_with_it() {
 }
 
 #[test]
+fn a_commit_that_breaks_what_has_landed_waits_until_it_is_repaired() {
+    let project = with_two_checks();
+    let first = model(&session(&[("echo built > a.txt; git add .; git commit -qm good", "A")]));
+    assert!(project.run(&first, &["run", "-n", "1"]).stderr.contains("[LANDED]"));
+    let breaking = "git rm -q a.txt; echo built > b.txt; git add .; git commit -qm bad";
+    let run = project.run(&model(&session(&[(breaking, "B")])), &["run", "-n", "1"]);
+    assert!(!run.stderr.contains("[LANDED]"), "{}", run.stderr);
+    assert!(run.stderr.contains("what was verified before fails with them: A."), "{}", run.stderr);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "good\nwork");
+    let repair = model(&session(&[("echo built > a.txt; git add .; git commit -qm repaired", "A")]));
+    let run = project.run(&repair, &["run", "-n", "1"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "repaired\nbad\ngood\nwork", "{}", run.stderr);
+}
+
+#[test]
 fn what_was_left_over_lands_when_the_next_run_has_verified_it() {
     let project = with_two_checks();
     let model = model(&session(&[
