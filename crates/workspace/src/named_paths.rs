@@ -76,7 +76,7 @@ const GIT_FILES: [&str; 8] =
     ["alternates", "attributes", "config", "config.worktree", "exclude", "grafts", "heads", "pack"];
 
 /// Files of the working tree that programs act on by themselves, and that name the scripts to run.
-const ACTING_SETTINGS: [&str; 19] = [
+const ACTING_SETTINGS: [&str; 21] = [
     ".claude/settings.json",
     ".claude/settings.local.json",
     ".cursor/mcp.json",
@@ -86,9 +86,11 @@ const ACTING_SETTINGS: [&str; 19] = [
     ".mcp.json",
     ".overcommit.yml",
     ".pre-commit-config.yaml",
+    ".prek.toml",
     ".vscode/mcp.json",
     ".vscode/settings.json",
     ".vscode/tasks.json",
+    "conductor.json",
     "lefthook-local.yml",
     "lefthook.toml",
     "lefthook.yaml",
@@ -632,7 +634,7 @@ fn lines_with_commands(settings: &str) -> String {
             found.push(line);
         }
         if !is_in_block {
-            let begins = line.trim_end().trim_end_matches(['-', '+']).ends_with(['>', '|', ':', '[']);
+            let begins = line.trim_end().trim_end_matches(['-', '+']).ends_with(['>', '|', ':', '[', '{']);
             block = (begins && says_what_to_run(line)).then(|| indentation(line));
         }
     }

@@ -2,7 +2,7 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 66] = [
+const DIRECTORIES: [&str; 69] = [
     ".flox",
     ".joyride",
     ".lefthook-local",
@@ -68,12 +68,15 @@ const DIRECTORIES: [&str; 66] = [
     ".grok",
     ".iflow",
     ".kilocode",
+    ".openhands",
+    ".rovodev",
+    ".superset",
     ".trunk",
     ".vibe",
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 90] = [
+const FILES: [&str; 101] = [
     "rusty-hook.toml",
     ".rvmrc",
     ".hie-bios",
@@ -166,6 +169,18 @@ const FILES: [&str; 90] = [
     // Every Python loads them that finds them, as through an editable installation.
     "sitecustomize.py",
     "usercustomize.py",
+    ".prek.toml",
+    "conductor.json",
+    // Jupyter and IPython run those of the directory in which they start.
+    "ipython_config.json",
+    "ipython_config.py",
+    "ipython_kernel_config.json",
+    "ipython_kernel_config.py",
+    "jupyter_lab_config.py",
+    "jupyter_notebook_config.json",
+    "jupyter_notebook_config.py",
+    "jupyter_server_config.json",
+    "jupyter_server_config.py",
 ];
 
 /// Beginnings of the names of such files, and of those that are settings.
@@ -174,6 +189,12 @@ const BEGINNINGS_OF_SETTINGS: [&str; 4] = ["lefthook", ".lefthook", "mise.", ".m
 const SETTINGS: [&str; 5] = [".toml", ".yml", ".yaml", ".json", ".jsonc"];
 
 const ENDS: [&str; 2] = [".code-workspace", ".sublime-project"];
+
+/// Parts of the paths of such files.
+const PATHS: [&str; 4] = [".ddev/config.", ".github/hooks/", "mise/conf.d", "mise/config"];
+
+/// Directories of packages in which Python runs the lines of `*.pth` files when it starts.
+const PACKAGES: [&str; 2] = ["dist-packages", "site-packages"];
 
 /// Whether a path names such a file. Of `.gitattributes`, the content decides.
 pub fn acts_by_itself(path: &str) -> bool {
@@ -189,7 +210,10 @@ pub fn acts_by_itself(path: &str) -> bool {
             && BEGINNINGS_OF_SETTINGS.iter().any(|beginning| name.starts_with(beginning))
         // Scripts of an environment of Python, whatever its directory is called.
         || name.starts_with("activate") && parts.clone().next() == Some("bin")
-        || ["mise/config", "mise/conf.d", ".github/hooks/"].iter().any(|part| path.contains(part))
+        || name.ends_with(".pth") && parts.clone().any(|directory| PACKAGES.contains(&directory))
+        // The project's own `.Rprofile` runs it.
+        || name == "activate.r" && parts.clone().next() == Some("renv")
+        || PATHS.iter().any(|part| path.contains(part))
         || parts.any(|directory| DIRECTORIES.contains(&directory))
 }
 
@@ -220,6 +244,19 @@ mod tests {
             "venv/pyvenv.cfg",
             "venv/bin/activate",
             "tools/env/bin/activate.fish",
+            "renv/activate.R",
+            "jupyter_server_config.py",
+            "notebooks/jupyter_notebook_config.py",
+            "ipython_config.py",
+            "env/lib/python3.13/site-packages/a.pth",
+            ".openhands/setup.sh",
+            ".openhands/microagents/repo.md",
+            "conductor.json",
+            ".superset/config.json",
+            ".rovodev/config.yml",
+            ".ddev/config.yaml",
+            "web/.ddev/config.local.yaml",
+            ".prek.toml",
         ] {
             assert!(acts_by_itself(path), "{path}");
         }
@@ -237,6 +274,10 @@ mod tests {
             "src/activate.rs",
             "AGENTS.md",
             ".github/copilot-instructions.md",
+            "R/activate.R",
+            "renv/settings.json",
+            "models/best.pth",
+            ".ddev/web-build/Dockerfile",
         ] {
             assert!(!acts_by_itself(path), "{path}");
         }

@@ -227,6 +227,7 @@ fn what_other_settings_say_about_programs_is_followed() {
                 "{\"mcpServers\": {\"a\": {\n\"command\": \"python3\",\n\"args\": [\"-m\", \"m.m02\"]}}}\n",
             ),
             (".vscode/settings.json", "{\"git.path\": \"${workspaceFolder}/tools2/git.sh\"}\n"),
+            ("conductor.json", "{\n  \"scripts\": {\n    \"setup\": \"./conduct/setup.sh\"}}\n"),
             ("lh/01.sh", ""),
             ("tools2/git.sh", ""),
         ],
@@ -243,6 +244,7 @@ fn what_other_settings_say_about_programs_is_followed() {
         "e/new",
         "e/x.inc",
         "m/m02.py",
+        "conduct/setup.sh",
         "tools2/git.sh",
     ] {
         assert!(named.contains(path, FILE), "{path}: {named:?}");
