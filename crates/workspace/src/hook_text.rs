@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path};
 
+use crate::option_modules::is_python;
 use crate::shell_expansion::{HERE, expansions};
 
 /// Programs that run what files of a project say, and the names of these files. A star stands for anything, a final slash for all files in a
@@ -70,71 +71,6 @@ pub(crate) fn runner_files(text: &str) -> impl Iterator<Item = &'static str> {
         }
         found
     })
-}
-
-/// The files of modules that a text runs with `python -m`, or imports with `python -c`.
-pub(crate) fn module_files(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    for words in commands(text) {
-        let words: Vec<&str> = words.collect();
-        if words.iter().any(is_perl) {
-            found.extend(perl_modules(&words));
-        }
-        let python = words.iter().position(|word| is_python(word.rsplit('/').next().unwrap_or_default()));
-        let Some(words) = python.map(|at| &words[at..]) else { continue };
-        let runs = words.windows(2).filter(|pair| pair[0] == "-m").map(|pair| pair[1]);
-        let imports = words.iter().skip_while(|word| !["import", "from"].contains(word));
-        let is_of_python = |word: &&str| ["import", "from", "as"].contains(word);
-        let imports = imports.copied().filter(|word| !is_of_python(word)).filter(|_| words.contains(&"-c"));
-        for path in runs.chain(imports).map(|module| module.replace('.', "/")) {
-            found.extend([format!("{path}.py"), format!("{path}/__main__.py")]);
-            let packages = Path::new(&path).ancestors().filter(|package| !package.as_os_str().is_empty());
-            found.extend(packages.map(|package| format!("{}/__init__.py", package.display())));
-        }
-    }
-    found
-}
-
-/// Whether it is the name of a Python, such as `python3.12`.
-fn is_python(name: &str) -> bool {
-    let version = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
-    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
-}
-
-pub(crate) fn is_perl(word: &&str) -> bool {
-    word.rsplit('/').next().is_some_and(|name| name.starts_with("perl"))
-}
-
-/// The files of modules that perl loads with these options, such as `-Ilib -MName`.
-pub(crate) fn perl_modules(words: &[&str]) -> Vec<String> {
-    let debuggers = after_option(words, "-d:").map(|name| format!("Devel::{name}"));
-    let modules = after_option(words, "-M").chain(after_option(words, "-m")).map(str::to_owned);
-    let files: Vec<String> = modules
-        .chain(debuggers)
-        .map(|module| {
-            let name = module.trim_start_matches('-').split('=').next().unwrap_or_default();
-            format!("{}.pm", name.replace("::", "/"))
-        })
-        .collect();
-    let directories = perl_directories(words).chain(["lib".to_owned()]);
-    let below = directories.flat_map(|directory| {
-        files.iter().map(move |file| plain(&format!("{directory}/{file}"))).collect::<Vec<_>>()
-    });
-    below.chain(files.clone()).collect()
-}
-
-/// The directories that perl searches with these options, such as `-Ilib -Mlib=own`.
-pub(crate) fn perl_directories(words: &[&str]) -> impl Iterator<Item = String> {
-    let by_module = after_option(words, "-Mlib=").flat_map(|directories| directories.split(','));
-    after_option(words, "-I").chain(by_module).map(str::to_owned)
-}
-
-/// The values of an option, whether they are joined to it or follow it.
-pub(crate) fn after_option<'w>(words: &'w [&'w str], option: &'w str) -> impl Iterator<Item = &'w str> {
-    let joined =
-        words.iter().filter_map(move |word| word.strip_prefix(option)).filter(|rest| !rest.is_empty());
-    let apart = words.windows(2).filter(move |pair| pair[0] == option).map(|pair| pair[1]);
-    joined.chain(apart)
 }
 
 /// The directories whose programs a text runs one after another with `run-parts`, whether they exist or not. The directory in which it runs is

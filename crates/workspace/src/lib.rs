@@ -47,6 +47,7 @@ mod named_branch;
 mod named_paths;
 mod note_home;
 mod object_files;
+mod option_modules;
 mod own_edits;
 mod place_variables;
 mod project_files;

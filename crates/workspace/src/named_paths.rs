@@ -17,6 +17,7 @@ use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
 use crate::home_links::links_in_hidden_places;
 use crate::hub::UsersMachine;
 use crate::imported_modules::imported_files;
+use crate::option_modules::{is_perl, is_ruby, module_files, perl_directories};
 use crate::place_variables::is_file_that_runs;
 use crate::relative_places::{Place, RelativePlaces};
 use crate::repository_places::{other_trees, places_elsewhere};
@@ -26,8 +27,8 @@ use crate::shell_expansion::{HERE, expansions};
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
-    assignments, commands, completed, has_script_name, is_perl, is_runner_file, mentioned, module_files,
-    perl_directories, plain, run_one_by_one, runner_files, settings_places, sourced_files, words,
+    assignments, commands, completed, has_script_name, is_runner_file, mentioned, plain, run_one_by_one,
+    runner_files, settings_places, sourced_files, words,
 };
 
 /// Bytes of a hook or script that are looked at, and the most hooks of a directory.
@@ -538,7 +539,7 @@ impl NamedPaths {
                 self.perl_directories.extend(below.collect::<Vec<_>>());
                 self.relative.add_perl_directories(&words, &find);
             }
-            if words.iter().any(|word| word.rsplit('/').next() == Some("ruby")) {
+            if words.iter().any(is_ruby) {
                 self.relative.add_ruby_directories(&words, &find);
             }
         }

@@ -3,11 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::hook_text::{after_option, completed, perl_directories, perl_modules, plain, words};
+use crate::hook_text::{completed, plain, words};
 use crate::loaded_modules::{
     files_of_python_module, is_loaded_as_directory, is_loaded_by_lua, is_loaded_by_perl, is_loaded_by_python,
     is_loaded_by_ruby, starts_python,
 };
+use crate::option_modules::{perl_directories, perl_modules, ruby_directories, ruby_modules};
 use crate::place_variables::{
     has_mere_names, has_programs, is_command, is_directory, is_file, is_place, names_no_files,
 };
@@ -174,9 +175,7 @@ impl RelativePlaces {
                 self.add_perl_directories(&options, find);
             }
             "RUBYOPT" => {
-                let loaded = options.iter().filter_map(|word| word.strip_prefix("-r"));
-                let loaded: Vec<String> =
-                    loaded.flat_map(|path| [format!("{path}.rb"), path.to_owned()]).collect();
+                let loaded = ruby_modules(&options);
                 self.extend(Loaded::Itself, loaded.iter().map(String::as_str).collect(), find);
                 self.add_ruby_directories(&options, find);
             }
@@ -220,7 +219,7 @@ impl RelativePlaces {
 
     /// Adds the directories that ruby searches with these options.
     pub(crate) fn add_ruby_directories(&mut self, options: &[&str], find: &impl Fn(&str) -> Vec<Place>) {
-        self.extend(Loaded::RubyModules, after_option(options, "-I").collect(), find);
+        self.extend(Loaded::RubyModules, ruby_directories(options).collect(), find);
     }
 
     /// Adds the modules of names such as `package.module.function`, wherever Python finds them.

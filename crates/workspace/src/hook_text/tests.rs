@@ -1,16 +1,4 @@
-use super::{
-    assignments, is_runner_file, mentioned, module_files, runner_files, settings_places, sourced_files,
-};
-
-#[test]
-fn modules_of_perl_are_found() {
-    let files =
-        module_files("perl -Ilib -MCheck::All -e 1\n/usr/bin/perl -I t/lib -MM12=x -c y\necho -MNot\n");
-    for file in ["lib/Check/All.pm", "Check/All.pm", "t/lib/M12.pm"] {
-        assert!(files.iter().any(|found| found == file), "{file}: {files:?}");
-    }
-    assert!(!files.iter().any(|found| found.contains("Not")), "{files:?}");
-}
+use super::{assignments, is_runner_file, mentioned, runner_files, settings_places, sourced_files};
 
 #[test]
 fn sourced_files_are_found_behind_variables_and_substitutions() {
@@ -56,27 +44,6 @@ fn runners_are_recognised_where_a_command_begins() {
     ] {
         assert!(!runner_files(text).any(|file| is_runner_file(path, file)), "{text}: {path}");
     }
-}
-
-#[test]
-fn modules_are_files_and_packages() {
-    let files = module_files("exec python3 -m tools.lint --fast");
-    for file in ["tools/lint.py", "tools/lint/__main__.py", "tools/lint/__init__.py", "tools/__init__.py"] {
-        assert!(files.iter().any(|found| found == file), "{files:?}");
-    }
-    assert!(module_files("grep -m 1 tools.lint file").is_empty());
-}
-
-#[test]
-fn modules_are_found_that_python_runs_or_imports() {
-    for (text, file) in [
-        ("python3 -m tools.lint", "tools/lint.py"),
-        ("PYTHONPATH=lib python3 -c 'import json, filter; filter.run()'", "filter.py"),
-        ("python -c \"from a.b import c\"", "a/b.py"),
-    ] {
-        assert!(module_files(text).iter().any(|found| found == file), "{text}");
-    }
-    assert!(module_files("python3 tools/import.py import x").is_empty());
 }
 
 #[test]

@@ -302,6 +302,12 @@ fn commands_of_settings_aliases_hooks_and_variables_run_the_same_scripts() {
         ("PYTHONPATH=$PWD/lib x", "lib/json/__init__.py"),
         ("LD_LIBRARY_PATH=\"$ROOT/lib\" x", "lib/libz.so.1"),
         ("ruby -I lib -e 1", "lib/rubygems.rb"),
+        ("ruby -Ilib -rboot -e 1", "lib/boot.rb"),
+        ("python3 -Bm tools.z", "tools/z.py"),
+        ("python3 -Sumtools.z", "tools/z.py"),
+        ("python3 -Xdev -mtools", "tools/__main__.py"),
+        ("python3 -c \"__import__('tools.z')\"", "tools/z.py"),
+        ("lua -l lib.z -e 1", "lib/z.lua"),
     ] {
         let quoted = command.replace('"', "\\\"");
         let files = [("tools/x.sh", ""), ("lib/a", "")];

@@ -52,6 +52,7 @@ fn what_is_loaded_from_relative_places_is_known() {
         ("CC", "ccache ./gcc", "gcc", "gcc/a.c"),
         ("ZDOTDIR", ".", ".zprofile a/.zshrc", "zprofile"),
         ("RUBYOPT", "-r./r/x", "r/x.rb", "x.rb"),
+        ("RUBYOPT", "-w -r/top/r/x", "r/x.rb", "x.rb"),
         ("RUBYOPT", "-Ilib -rboot", "boot.rb lib/rubygems.rb lib/boot.rb", "lib/other.rb"),
         ("RUBYLIB", "lib", "lib/rubygems.rb lib/json.rb", "lib/app.rb rubygems.rb"),
         ("PYTHONHOME", "py", "py/lib/python3/os.py", "os.py"),
