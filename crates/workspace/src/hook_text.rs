@@ -315,11 +315,19 @@ pub(crate) fn assignments(text: &str) -> impl Iterator<Item = (&str, String)> {
     const MAX_CHARACTERS: usize = 1000;
     let signs = text.match_indices('=').filter_map(move |(at, _)| {
         let is_between = |c: char| !c.is_ascii_alphanumeric() && c != '_';
-        let name = text[..at].rsplit(is_between).next().filter(|name| !name.is_empty())?;
+        let before = &text[..at];
+        let before = before.strip_suffix(':').unwrap_or(before);
+        let name = before.rsplit(is_between).next().filter(|name| !name.is_empty())?;
+        // As a default: `${NAME:=value}`.
+        let is_default = before[..before.len() - name.len()].ends_with("${");
+        if before.len() < at && !is_default {
+            return None;
+        }
         let value = &text[at + 1..];
         let quote = value.chars().next().filter(|c| ['"', '\''].contains(c));
         let is_after = |c: &char| match quote {
             Some(quote) => *c == quote || *c == '\n',
+            None if is_default => *c == '}' || *c == '\n',
             None => c.is_whitespace() || ";&|".contains(*c),
         };
         let value = value.chars().skip(usize::from(quote.is_some())).take(MAX_CHARACTERS);

@@ -23,7 +23,7 @@ use crate::relative_places::{Place, RelativePlaces};
 use crate::repository_places::{other_trees, places_elsewhere};
 use crate::script_comments::{is_shell, without_comments};
 use crate::settings_text::Setting;
-use crate::shell_expansion::{HERE, expansions};
+use crate::shell_expansion::{HERE, expansions, lines_with_defaults};
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
@@ -406,8 +406,12 @@ impl NamedPaths {
         let text = text.replace("\\\n", "");
         let code = without_comments(&text, file);
         let code = name.map_or_else(|| code.to_string(), |name| with_own_name(&code, name));
+        let code = format!("{code}\n{}", lines_with_defaults(&code));
         let text = match kind {
-            TextKind::Settings => lines_with_commands(&code),
+            TextKind::Settings => {
+                let lines = lines_with_commands(&code);
+                format!("{lines}\n{}", lines_with_defaults(&lines))
+            }
             TextKind::Hook | TextKind::Script => {
                 let expanded = if is_shell(&code, file) { expanded_lines(&code) } else { String::new() };
                 // A shell joins what is quoted with what is beside it.

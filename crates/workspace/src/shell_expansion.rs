@@ -21,6 +21,31 @@ pub(crate) fn expansions(value: &str, value_of: &impl Fn(&str) -> Option<String>
     expand(&value, value_of, MAX_VARIABLES)
 }
 
+/// The lines of a text in which a variable has a default, such as `"${T:-tools}/x"`, with the defaults in the places of the variables.
+pub(crate) fn lines_with_defaults(text: &str) -> String {
+    let lines = text.lines().filter(|line| line.contains("${")).filter_map(|line| {
+        let changed = with_defaults(line, MAX_VARIABLES);
+        (changed != line).then(|| format!("{changed}\n"))
+    });
+    lines.collect()
+}
+
+/// The text with the words of `${T:-word}`, `${T=word}` and their like; other variables stay as they are.
+fn with_defaults(text: &str, left: usize) -> String {
+    let Some((before, after)) = text.split_once("${").filter(|_| left > 0) else {
+        return text.to_owned();
+    };
+    let (inner, rest) = until_closed(after, '{', '}');
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let operator = inner.strip_prefix(['@', '*']).unwrap_or(inner.trim_start_matches(is_of_name));
+    let default = operator.strip_prefix(':').unwrap_or(operator).strip_prefix(['-', '=', '+']);
+    let rest = with_defaults(rest, left - 1);
+    match default.filter(|_| operator.len() < inner.len()) {
+        Some(default) => format!("{before}{}{rest}", with_defaults(default, left - 1)),
+        None => format!("{before}${{{inner}}}{rest}"),
+    }
+}
+
 fn expand(text: &str, value_of: &impl Fn(&str) -> Option<String>, left: usize) -> Vec<String> {
     let Some((before, after)) = text.split_once('$').filter(|_| left > 0) else {
         return vec![text.to_owned()];
@@ -68,7 +93,29 @@ fn until_closed(text: &str, open: char, close: char) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_RESULTS, expansions};
+    use super::{MAX_RESULTS, expansions, lines_with_defaults};
+
+    #[test]
+    fn defaults_stand_for_their_variables() {
+        for (line, expected) in [
+            ("\"${T:-tools}/x\"", "\"tools/x\"\n"),
+            ("sh ${T-tools/x} $1", "sh tools/x $1\n"),
+            (": ${T:=a}${U=b}; ${V:+c}/${W+d}", ": ab; c/d\n"),
+            ("sh ${T:-${U:-tools}/$n}/x", "sh tools/$n/x\n"),
+            ("sh ${T:-$(pwd)}/${n}", "sh $(pwd)/${n}\n"),
+            (
+                "echo ${T} ${T#a} ${T%-b} ${T:?no} ${T:1} ${#T} ${@}${-}",
+                "echo ${T} ${T#a} ${T%-b} ${T:?no} ${T:1} ${#T} ${@}${-}",
+            ),
+            ("sh ${@:-tools} ${1-x}", "sh tools x\n"),
+            ("sh ${T:-open", "sh open\n"),
+            ("sh $T/x", ""),
+        ] {
+            let found = lines_with_defaults(line);
+            assert_eq!(found, if expected == line { "" } else { expected }, "{line}");
+        }
+        assert!(lines_with_defaults(&"${A:-${B:-b}}".repeat(1000)).len() < 20_000);
+    }
 
     #[test]
     fn variables_and_defaults_are_put_in_their_places() {

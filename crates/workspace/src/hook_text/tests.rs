@@ -62,8 +62,18 @@ fn places_of_settings_are_found_in_what_a_script_sets() {
 
 #[test]
 fn variables_that_a_text_sets_are_found_with_their_values() {
-    let found: Vec<_> = assignments("export A=x:y B='p q'; C=\"$D/e\" f\nF=G=h é=1 =2\nI='open\n").collect();
-    let expected = [("A", "x:y"), ("B", "p q"), ("C", "$D/e"), ("F", "G=h"), ("G", "h"), ("I", "open")];
+    let text = "export A=x:y B='p q'; C=\"$D/e\" f\nF=G=h é=1 =2\nI='open\n\"${J:=a b}\" ${K=c}d L:=e\n";
+    let found: Vec<_> = assignments(text).collect();
+    let expected = [
+        ("A", "x:y"),
+        ("B", "p q"),
+        ("C", "$D/e"),
+        ("F", "G=h"),
+        ("G", "h"),
+        ("I", "open"),
+        ("J", "a b"),
+        ("K", "c"),
+    ];
     assert_eq!(found, expected.map(|(name, value)| (name, value.to_owned())));
 }
 

@@ -217,7 +217,7 @@ fn what_other_settings_say_about_programs_is_followed() {
             ),
             (
                 ".pre-commit-config.yaml",
-                "repos:\n- hooks:\n  - id: a\n    entry: >-\n      lh/folded.sh\n    files: src/a.py\n",
+                "repos:\n- hooks:\n  - id: a\n    entry: >-\n      lh/folded.sh ${D:-new}/default.sh\n    files: src/a.py\n",
             ),
             ("e/plain", "bash e/more\n"),
             ("lh/folded.sh", ""),
@@ -239,6 +239,7 @@ fn what_other_settings_say_about_programs_is_followed() {
         "lh/05.yml",
         "lh/06.rc",
         "lh/folded.sh",
+        "new/default.sh",
         "e/plain",
         "e/more",
         "e/new",
@@ -308,6 +309,13 @@ fn commands_of_settings_aliases_hooks_and_variables_run_the_same_scripts() {
         ("python3 -Xdev -mtools", "tools/__main__.py"),
         ("python3 -c \"__import__('tools.z')\"", "tools/z.py"),
         ("lua -l lib.z -e 1", "lib/z.lua"),
+        ("\"${T:-own}/z.sh\"", "own/z.sh"),
+        ("sh \"${T:-own/z}\"", "own/z"),
+        (". \"${T-own}/z\"", "own/z"),
+        ("sh ${T+own}/z", "own/z"),
+        ("sh ${T:-${U:-own}}/$name", "own/new"),
+        ("true ${T:=own} && sh $T/z", "own/z"),
+        ("python3 -m ${T:-own}.z", "own/z.py"),
     ] {
         let quoted = command.replace('"', "\\\"");
         let files = [("tools/x.sh", ""), ("lib/a", "")];
