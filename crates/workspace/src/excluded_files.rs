@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use autonoe_core::fault::Fault;
 use autonoe_files::{SETTINGS_LIMIT, read_bytes, read_text};
 
-use crate::git_settings::ignore_files;
 use crate::hub::Hub;
+use crate::ignore_settings::ignore_files;
 use crate::workspace::Workspace;
 
 impl Hub {

@@ -1,6 +1,7 @@
 //! The user's own settings of git: which files they include, which commands they have, and what they say about attributes.
 
 use std::collections::{HashSet, VecDeque};
+use std::mem;
 use std::path::{Path, PathBuf};
 
 use autonoe_files::{SETTINGS_LIMIT, read_text};
@@ -94,12 +95,6 @@ pub(crate) fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The files with what the user ignores in every repository. A relative path is one in the working tree at `top`.
-pub(crate) fn ignore_files(repository: &Repository, top: &Path, users: &UsersMachine) -> Vec<PathBuf> {
-    let named = named_by("excludesfile", repository, users).into_iter().map(|file| top.join(file));
-    usual_files("ignore", users).into_iter().chain(named).collect()
-}
-
 /// The files with attributes beside those of the project.
 pub(crate) fn attribute_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
     let own = repository.directories.iter().map(|git| git.join("info/attributes"));
@@ -107,19 +102,75 @@ pub(crate) fn attribute_files(repository: &Repository, users: &UsersMachine) -> 
     own.chain(others).chain(named_by("attributesfile", repository, users)).collect()
 }
 
-/// The places of a file of the user's beside the settings of git.
-fn usual_files(name: &str, users: &UsersMachine) -> Vec<PathBuf> {
-    let usual = users.home.iter().map(|home| home.join(".config/git").join(name));
-    let moved = users.git_settings.iter().filter(|file| file.ends_with("git/config"));
-    usual.chain(moved.map(|file| file.with_file_name(name))).collect()
+/// The places of a file of the user's beside the settings of git. A variable moves them.
+pub(crate) fn usual_files(name: &str, users: &UsersMachine) -> Vec<PathBuf> {
+    // These name other files by any name.
+    let is_other = |file: &&PathBuf| {
+        let is_one = |name: &str| ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"].contains(&name);
+        users.variables.iter().any(|(name, value)| is_one(name) && Path::new(value) == *file)
+    };
+    let moved = users.git_settings.iter().filter(|file| file.ends_with("git/config") && !is_other(file));
+    let moved: Vec<PathBuf> = moved.map(|file| file.with_file_name(name)).collect();
+    match moved.is_empty() {
+        true => users.home.iter().map(|home| home.join(".config/git").join(name)).collect(),
+        false => moved,
+    }
 }
 
 /// The files that a setting names.
 fn named_by(key: &str, repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
     let home = users.home.as_deref();
     let files = settings_files(repository, home, &users.git_settings).into_iter();
-    let named = files.flat_map(|file| file.settings).filter(|setting| setting.key == key);
+    let settings = files.flat_map(|file| file.settings).chain(settings_of_variables(users));
+    let named = settings.filter(|setting| setting.key == key);
     named.map(|setting| expand_home(&setting.value, home)).collect()
+}
+
+/// The settings in the user's environment, in git's order.
+pub(crate) fn settings_of_variables(users: &UsersMachine) -> Vec<Setting> {
+    const MAX_COUNT: usize = 1000;
+    let variable = |wanted: &str| {
+        let found = users.variables.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str())
+    };
+    let count = variable("GIT_CONFIG_COUNT").and_then(|count| count.trim().parse::<usize>().ok());
+    let counted = (0..count.unwrap_or_default().min(MAX_COUNT)).filter_map(|at| {
+        let key = variable(&format!("GIT_CONFIG_KEY_{at}"))?;
+        setting_of(key, variable(&format!("GIT_CONFIG_VALUE_{at}")).unwrap_or_default())
+    });
+    let parameters = unquoted_words(variable("GIT_CONFIG_PARAMETERS").unwrap_or_default());
+    let parameters = parameters.iter().filter_map(|word| {
+        let (key, value) = word.split_once('=').unwrap_or((word, "true"));
+        setting_of(key, value)
+    });
+    counted.chain(parameters).collect()
+}
+
+/// A setting with a name such as `core.pager` or `diff.markdown.textconv`.
+fn setting_of(name: &str, value: &str) -> Option<Setting> {
+    let (section, key) = name.rsplit_once('.')?;
+    let (section, subsection) = section.split_once('.').unwrap_or((section, ""));
+    let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
+    Some(Setting { section, subsection: subsection.to_owned(), key, value: value.to_owned() })
+}
+
+/// The words of a text in which single quotes and backslashes keep blanks together, as git writes it.
+fn unquoted_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut is_quoted = false;
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => is_quoted = !is_quoted,
+            '\\' if !is_quoted => word.extend(chars.next()),
+            c if c.is_whitespace() && !is_quoted => words.push(mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// The drivers of attributes that the user has configured, such as `diff.markdown`.

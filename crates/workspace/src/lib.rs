@@ -28,6 +28,7 @@ mod hook_text;
 mod hub;
 mod hub_layout;
 mod ignore_change;
+mod ignore_settings;
 mod imported_modules;
 mod inner_repositories;
 mod landing;

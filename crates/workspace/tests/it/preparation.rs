@@ -162,6 +162,15 @@ fn ignore_everywhere(fixture: &mut HubFixture, way: &str) {
             fixture.git(&["config", "core.excludesFile", "dir/own-ignore"]);
             fixture.commit(&[("dir/own-ignore", "secret.txt\n")]);
         }
+        "variables" => {
+            let variables = [
+                ("GIT_CONFIG_COUNT", "1"),
+                ("GIT_CONFIG_KEY_0", "core.excludesFile"),
+                ("GIT_CONFIG_VALUE_0", own.to_str().unwrap()),
+            ];
+            fixture.hub.users.variables =
+                variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        }
         "home" => write(&home.join(".gitconfig"), &named("~/own-ignore")),
         _ => write(&home.join(".gitconfig"), &named(own.to_str().unwrap())),
     }
@@ -171,7 +180,7 @@ fn ignore_everywhere(fixture: &mut HubFixture, way: &str) {
 
 #[tokio::test]
 async fn what_the_users_git_ignores_everywhere_is_not_uncommitted_work() {
-    for way in ["usual", "moved", "of the repository", "relative", "home", "absolute"] {
+    for way in ["usual", "moved", "of the repository", "relative", "variables", "home", "absolute"] {
         let mut fixture = HubFixture::new().await;
         ignore_everywhere(&mut fixture, way);
         fixture.write("secret.txt", "x");
