@@ -1,6 +1,6 @@
 //! Scripts that a hook runs by names which it computes: by its own name, by variables that it sets, and whatever it finds in a directory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::hook_text::{assignments, commands, plain};
 use crate::shell_expansion::expansions;
@@ -39,20 +39,47 @@ pub(crate) fn with_own_name(text: &str, name: &str) -> String {
     OWN_NAME.iter().fold(text.to_owned(), |text, own| text.replace(own, name))
 }
 
-/// The lines of a text that use variables which it sets, with their values.
-pub(crate) fn expanded_lines(text: &str) -> String {
+/// The lines of a text that use variables which it sets or which the user has set, with their values.
+pub(crate) fn expanded_lines(text: &str, users: &[(String, String)]) -> String {
     // Of several values, each line gets the last one; the others are found as words of their own.
     let set: HashMap<&str, String> = assignments(text).collect();
-    let is_set = |line: &&str| {
-        let names = line.split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
-        names.into_iter().any(|rest| {
-            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
-            set.contains_key(&rest[..end])
-        })
-    };
-    let lines = text.lines().filter(is_set).take(MAX_LINES);
-    let expanded = lines.flat_map(|line| expansions(line, &|name| set.get(name).cloned()));
-    expanded.map(|line| format!("{line}\n")).collect()
+    // These have rules of their own.
+    let is_usual = |name: &str| ["HOME", "PATH", "PWD"].contains(&name);
+    let of_user = users.iter().filter(|(name, value)| !is_usual(name) && !value.contains('\n'));
+    // A text may set a variable only if the user has not.
+    let with_users: HashMap<&str, String> = set
+        .iter()
+        .map(|(name, value)| (*name, value.clone()))
+        .chain(of_user.clone().map(|(name, value)| (name.as_str(), value.clone())))
+        .collect();
+    let names_of_user: HashSet<&str> = of_user.map(|(name, _)| name.as_str()).collect();
+    let mut expanded = String::new();
+    for line in text.lines().filter(|line| line.contains('$')).take(MAX_LINES) {
+        let names: Vec<&str> = variables_in(line).collect();
+        if names.iter().any(|name| set.contains_key(name)) {
+            add_expansions(&mut expanded, line, &set);
+        }
+        if names.iter().any(|name| names_of_user.contains(name)) {
+            add_expansions(&mut expanded, line, &with_users);
+        }
+    }
+    expanded
+}
+
+/// The names of the variables that a line uses.
+fn variables_in(line: &str) -> impl Iterator<Item = &str> {
+    let names = line.split('$').skip(1).map(|rest| rest.trim_start_matches('{'));
+    names.map(|rest| {
+        let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+        &rest[..end]
+    })
+}
+
+fn add_expansions(expanded: &mut String, line: &str, values: &HashMap<&str, String>) {
+    for line in expansions(line, &|name| values.get(name).cloned()) {
+        expanded.push_str(&line);
+        expanded.push('\n');
+    }
 }
 
 /// The directories of which a text runs files whatever their names are: `sh tools/$name.sh`, `ls tools | while read f`, `find tools -exec`.
@@ -192,8 +219,12 @@ mod tests {
 
     #[test]
     fn names_are_computed_where_their_parts_are_known() {
-        let expanded = expanded_lines("name=lint\nsh tools/$name.sh\nsh other/$1\n");
+        let expanded = expanded_lines("name=lint\nsh tools/$name.sh\nsh other/$1\n", &[]);
         assert_eq!(expanded, "sh tools/lint.sh\n");
+        let users = [("name", "own"), ("HOME", "/home/u"), ("MORE", "more.sh")];
+        let users = users.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let expanded = expanded_lines("name=lint\nsh tools/$name.sh\n$MORE $HOME\n", &users);
+        assert_eq!(expanded, "sh tools/lint.sh\nsh tools/own.sh\nmore.sh \n");
         let own = with_own_name("sh hooks/$(basename \"$0\").sh; x=${0##*/}", "pre-commit");
         assert_eq!(own, "sh hooks/pre-commit.sh; x=pre-commit");
     }

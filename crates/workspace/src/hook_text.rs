@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path};
 
 use crate::option_modules::is_python;
+use crate::place_variables::is_acting;
 use crate::shell_expansion::{HERE, expansions};
 
 /// Programs that run what files of a project say, and the names of these files. A star stands for anything, a final slash for all files in a
@@ -289,7 +290,9 @@ pub fn is_settings_variable(name: &str) -> bool {
         "PROFILE", "PRELOAD", "ASKPASS", "_EDITOR", "_PAGER",
     ];
     const PARTS: [&str; 7] = ["CONFIG", "SETTINGS", "PLUGIN", "HOOK", "TEMPLATE", "GIT_", "LESS"];
-    ENDS.iter().any(|end| name.ends_with(end)) || PARTS.iter().any(|part| name.contains(part))
+    let is_named_so =
+        ENDS.iter().any(|end| name.ends_with(end)) || PARTS.iter().any(|part| name.contains(part));
+    is_named_so && is_acting(name)
 }
 
 /// The words in the values of such variables that a script sets.

@@ -18,7 +18,7 @@ use crate::home_links::links_in_hidden_places;
 use crate::hub::UsersMachine;
 use crate::imported_modules::imported_files;
 use crate::option_modules::{is_perl, is_ruby, module_files, perl_directories};
-use crate::place_variables::is_file_that_runs;
+use crate::place_variables::{is_acting, is_file_that_runs};
 use crate::relative_places::{Place, RelativePlaces};
 use crate::repository_places::{other_trees, places_elsewhere};
 use crate::script_comments::{is_shell, without_comments};
@@ -195,7 +195,7 @@ impl NamedPaths {
     pub(crate) fn of(repository: &Repository, top: &Path, users: &UsersMachine) -> Self {
         let mut found = Self::default();
         let home = users.home.as_deref();
-        let tree = WorkTree { top, home };
+        let tree = WorkTree { top, home, variables: &users.variables };
         let is_no_sample = |name: &str| !name.ends_with(".sample");
         let mut texts: VecDeque<_> =
             repository.hooks().flat_map(|directory| hooks_in(&directory, is_no_sample)).collect();
@@ -312,8 +312,7 @@ impl NamedPaths {
         found
     }
 
-    /// Adds what the user's variables name: as if a script set them in the working tree. A file that one of them names is read by some
-    /// program, whatever the name of the variable is.
+    /// Adds what those of the user's variables name that act by themselves: as if a script set them in the working tree.
     fn add_variables(&mut self, users: &UsersMachine, tree: WorkTree) -> Vec<HookText> {
         let here = format!("{}/", tree.top.display());
         let value_of = |wanted: &str| {
@@ -335,7 +334,7 @@ impl NamedPaths {
             self.add_text(GIT_SETTINGS, &commands.join("\n"), TextKind::Hook, TextSource::default(), tree);
         // The search path has rules of its own.
         let of_project =
-            users.variables.iter().filter(|(name, value)| name != "PATH" && value.contains(&here));
+            users.variables.iter().filter(|(name, value)| is_acting(name) && value.contains(&here));
         let mut script = String::new();
         for (name, value) in of_project {
             let relative = value.replace(&here, "./");
@@ -410,10 +409,17 @@ impl NamedPaths {
         let text = match kind {
             TextKind::Settings => {
                 let lines = lines_with_commands(&code);
-                format!("{lines}\n{}", lines_with_defaults(&lines))
+                format!(
+                    "{lines}\n{}\n{}",
+                    lines_with_defaults(&lines),
+                    expanded_lines(&lines, tree.variables)
+                )
             }
             TextKind::Hook | TextKind::Script => {
-                let expanded = if is_shell(&code, file) { expanded_lines(&code) } else { String::new() };
+                let expanded = match is_shell(&code, file) {
+                    true => expanded_lines(&code, tree.variables),
+                    false => String::new(),
+                };
                 // A shell joins what is quoted with what is beside it.
                 let unquoted = format!("{code}\n{expanded}").replace(['"', '\'', '\\'], "");
                 format!("{code}\n{expanded}\n{unquoted}")
@@ -566,6 +572,8 @@ pub fn files_run_by_hooks<'a>(
 struct WorkTree<'a> {
     top: &'a Path,
     home: Option<&'a Path>,
+    /// The user's environment.
+    variables: &'a [(String, String)],
 }
 
 impl WorkTree<'_> {

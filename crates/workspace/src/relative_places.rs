@@ -10,7 +10,7 @@ use crate::loaded_modules::{
 };
 use crate::option_modules::{perl_directories, perl_modules, ruby_directories, ruby_modules};
 use crate::place_variables::{
-    has_mere_names, has_programs, is_command, is_directory, is_file, is_place, names_no_files,
+    acting_part, has_mere_names, has_programs, is_command, is_directory, is_file, is_place,
 };
 use crate::tree_links::TreeLinks;
 
@@ -97,15 +97,16 @@ impl RelativePlaces {
             true => inside(entry).into_iter().map(Place::from_top).collect(),
             false => vec![Place::from_anywhere(plain(entry))],
         };
-        if self.add_loaded(name, value, &find) || names_no_files(name) {
+        if self.add_loaded(name, value, &find) {
             return;
         }
+        let Some(value) = acting_part(name, value) else { return };
         let is_command = is_command(name);
-        for (at, word) in words(value).enumerate() {
+        for (at, word) in words(&value).enumerate() {
             let word = word.trim_start_matches('@');
             let option = word.strip_prefix('-').map(|option| option.trim_start_matches('-'));
             let joined = option.map(|option| option.get(1..).unwrap_or_default());
-            // Any other variable may name a file or directory too, which a slash shows.
+            // It may name a file or directory, which a slash shows.
             if word.contains('/') {
                 if name == "NODE_OPTIONS" {
                     self.add_node_modules(joined.unwrap_or(word), &find);

@@ -191,6 +191,7 @@ fn what_the_users_variables_name_is_held_back() {
         ("PYTHONPATH", at("lib")),
         ("ANYTHING", format!("x:{}", at("cfg/other"))),
         ("DATA", at("data")),
+        ("MAIN", at("main.py")),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
     let users = UsersMachine { variables, ..UsersMachine::default() };
@@ -198,7 +199,7 @@ fn what_the_users_variables_name_is_held_back() {
     for path in ["cfg/less", "lib/sitecustomize.py", "lib/a.py", "tools/env", "tools/new"] {
         assert!(named.contains(path, FILE), "{path}: {named:?}");
     }
-    for path in ["data/x.csv", "lib/notes.txt", "src/main.rs"] {
+    for path in ["data/x.csv", "lib/notes.txt", "src/main.rs", "main.py", "cfg/other"] {
         assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
 }
@@ -428,7 +429,7 @@ fn values_of_variables_are_read_as_a_shell_expands_them() {
         "b\\env",
         "$(echo benv)",
     ] {
-        for name in ["BASH_ENV", "ENV", "ANY"] {
+        for name in ["BASH_ENV", "ENV", "LESSOPEN"] {
             let (_directory, named) = named_by(&[(name, value), ("AT", "$TOP")]);
             assert!(named.contains("benv", FILE), "{name}={value}: {named:?}");
             assert!(!named.contains("src/main.rs", FILE), "{name}={value}: {named:?}");
@@ -439,6 +440,27 @@ fn values_of_variables_are_read_as_a_shell_expands_them() {
 }
 
 #[test]
+fn variables_count_where_hooks_and_settings_use_them() {
+    let variables = [("CHECK", "tools/check"), ("D", "own"), ("UNUSED", "tools/other.sh")];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    for (config, files, file) in [
+        ("", [(".git/hooks/pre-commit", "sh \"$CHECK\" && x")], "tools/check"),
+        ("", [(".git/hooks/pre-commit", "\"${D:-tools}/x.sh\"")], "own/x.sh"),
+        ("", [(".git/hooks/pre-commit", "D=${D:-tools}; sh $D/x")], "own/x"),
+        ("[alias]\n\tx = !$D/x.sh\n", [("a", "")], "own/x.sh"),
+        ("[core]\n\tpager = sh $CHECK\n", [("a", "")], "tools/check"),
+        ("", [("lefthook.yml", "pre-commit:\n  run: $D/x.sh\n")], "own/x.sh"),
+        ("", [(".envrc", ". $CHECK\n")], "tools/check"),
+    ] {
+        let (_directory, top) = repository(config, &files);
+        let users = UsersMachine { variables: variables.clone(), ..UsersMachine::default() };
+        let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+        assert!(named.contains(file, FILE), "{config}{files:?}: {named:?}");
+        assert!(!named.contains("tools/other.sh", FILE), "{config}{files:?}: {named:?}");
+    }
+}
+
+#[test]
 fn an_ordinary_environment_holds_nothing_back() {
     let variables = [
         ("BROWSER", "firefox"),
@@ -446,7 +468,8 @@ fn an_ordinary_environment_holds_nothing_back() {
         ("CARGO_TARGET_DIR", "target"),
         ("CC", "gcc"),
         ("CDPATH", ".:~/work"),
-        ("CFLAGS", "-O2 -g -Iinclude"),
+        ("BUNDLE_GEMFILE", "Gemfile"),
+        ("CFLAGS", "-O2 -g -Iinclude -I./include -L$TOP/lib"),
         ("COLORTERM", "truecolor"),
         ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus"),
         ("DEBUG", "app:*"),
@@ -463,6 +486,10 @@ fn an_ordinary_environment_holds_nothing_back() {
         ("LESS", "-FRX"),
         ("LESSOPEN", "| /usr/bin/lesspipe %s"),
         ("LOGNAME", "dev"),
+        ("MAIN", "main.py"),
+        ("MAVEN_OPTS", "-Xmx1g -Dx=src/main"),
+        ("NOTE", "build and run configure, see README and scripts/build.sh"),
+        ("PYTEST_ADDOPTS", "--ignore=tests/slow"),
         ("LS_COLORS", "rs=0:di=01;34:ln=01;36:*.tar=01;31:*README=4:*Makefile=33"),
         ("MANPATH", "/usr/share/man:"),
         ("NODE_ENV", "test"),
@@ -491,7 +518,7 @@ fn an_ordinary_environment_holds_nothing_back() {
     for path in "src/main.rs src/lib.rs src/app.py src/app/__init__.py include/a.h Cargo.toml package.json Makefile README.md \
                  README LICENSE Dockerfile .env .env.example test/a.js tests/a.rs app/models.py app/debug.js dev/seed.sql build/x.sh \
                  development/a.rb scripts/build.sh configure run build docs/index.md vim/a.vim less/a.less main.py conftest.py \
-                 index.js lib/index.js config/app.yml info/a.md history/a.md 1.md target/a native/a.c"
+                 index.js lib/index.js config/app.yml info/a.md history/a.md 1.md target/a native/a.c Gemfile src/main/A.java tests/slow/a.py"
         .split_whitespace()
     {
         assert!(!named.contains(path, "100755"), "{path}: {named:?}");

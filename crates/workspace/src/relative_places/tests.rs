@@ -99,15 +99,16 @@ fn directories_and_files_of_variables_are_known() {
         ("LUA_CPATH", "d/?.so"),
         ("LUA_PATH_5_4", "/usr/share/lua/?.lua;d/?/init.lua"),
         ("GCONV_PATH", "/top/d"),
-        // Of any other variable, if it has a slash.
-        ("ANY_DIRECTORY", "./d"),
+        // Of another variable that acts, if it has a slash.
+        ("ANY_PLUGIN_DIR", "./d"),
         ("any_shell", "d/x"),
         ("GOFLAGS", "-v -toolexec=d/x"),
         ("RUSTFLAGS", "-Clinker=./d/x"),
         ("CFLAGS", "-O2 -B./d/"),
         ("JAVA_TOOL_OPTIONS", "-javaagent:d/x"),
         ("npm_config_script_shell", "./d/x"),
-        ("ANY_FILE", "/top/d/x"),
+        ("MAVEN_OPTS", "-Xmx1g -javaagent:d/x"),
+        ("LESSKEYIN", "/top/d/x"),
     ] {
         assert_loaded(name, value, "d/x", "x e/x de/x other/d.txt");
     }
@@ -127,31 +128,41 @@ fn directories_and_files_of_variables_are_known() {
         ("_", "target/debug/x", "", "target/debug/x"),
         ("GOPRIVATE", "example.org/own", "", "vendor/example.org/own/a.go"),
         ("npm_lifecycle_script", "jest src/", "", "src/a.js"),
-        ("ANY", "./", "", "a"),
+        ("EDITOR", "./", "", "a"),
+        // Nothing runs or loads what these name by itself.
+        ("ANY_FILE", "/top/d/x", "", "d/x"),
+        ("ANY_DIRECTORY", "./d", "", "d/x"),
+        ("CFLAGS", "-O2 -I./include", "", "include/a.h"),
+        ("PYTEST_ADDOPTS", "--ignore=tests/slow", "", "tests/slow/a.py tests/slow"),
+        ("MAVEN_OPTS", "-Xmx1g -Dx=src/main", "", "src/main/a.java"),
+        ("BUNDLE_GEMFILE", "Gemfile", "", "Gemfile"),
+        ("MAIN", "main.py", "", "main.py"),
+        ("NOTE", "see README or run make on app.py", "", "README make app.py"),
     ] {
         assert_loaded(name, value, loaded, others);
     }
 }
 
 #[test]
-fn a_file_at_the_top_may_be_any_word_of_a_variable() {
+fn a_file_at_the_top_may_be_any_word_of_a_variable_that_acts() {
     for (name, value, loaded, others) in [
         ("CC", "sh cc.sh", "cc.sh", "sh a/cc.sh cc.sh/a"),
         ("MAKEFLAGS", "-s --eval=include\\ x.mk", "x.mk", "y.mk x.mk/a"),
         ("MAKEFLAGS", "-fx.mk", "x.mk", "mk"),
-        ("ANY", "a:b,{c.sh} (d.sh)", "a b c.sh d.sh", "e.sh a/b"),
+        ("LESSOPEN", "a:b,{c.sh} (d.sh)", "a b c.sh d.sh", "e.sh a/b"),
         ("JAVA_TOOL_OPTIONS", "@args", "args", "args/a"),
         ("ANY_COMMAND", "$(cat x.sh)", "x.sh", "a/x.sh"),
-        ("NODE_ENV", "test", "test", "test/a.js"),
+        ("NODE_ENV", "test", "", "test test/a.js"),
+        ("EDITOR", "vim -u rc", "rc", "vim a/rc"),
         ("USER", "build", "", "build"),
         ("LS_COLORS", "*.tar=01;31:README=4", "", "README 4"),
         ("CARGO_PKG_README", "README.md", "", "README.md"),
-        ("ANY", ". ..", "", "a"),
+        ("LESSOPEN", ". ..", "", "a"),
     ] {
         assert_loaded(name, value, loaded, others);
     }
     // A link at the top may lead to a file, one below a directory of that name does not matter.
-    let test = places("NODE_ENV", "test");
+    let test = places("LESSOPEN", "test");
     assert!(test.contains("test", LINK) && !test.contains("test/a", LINK));
     let mut command = places("CC", "sh cc.sh");
     command.follow(&TreeLinks::new([("cc.sh", "tools/cc")].into_iter()));
@@ -172,14 +183,15 @@ fn variables_named_like_places_name_some_without_a_slash() {
         ("npm_config_prefix", "place"),
         ("GOROOT", "place"),
         ("PYTHONPYCACHEPREFIX", "place"),
-        ("ANY_DIR", "/opt/x:place"),
+        ("NODE_PATH", "/opt/x:place"),
     ] {
         assert_loaded(name, value, "place place/x a/place/x", "x places/x");
     }
-    for (name, value) in [("GOENV", "place"), ("BUNDLE_GEMFILE", "place")] {
+    for (name, value) in [("GOENV", "place"), ("EXINIT", "place")] {
         assert_loaded(name, value, "place", "x place/x");
     }
-    for (name, value) in [("SRC_DIR", "src"), ("CARGO_TARGET_DIR", "src"), ("CDPATH", ".:src"), ("ROOT", ".")]
+    for (name, value) in
+        [("SRC_DIR", "src"), ("CARGO_TARGET_DIR", "src"), ("CDPATH", ".:src"), ("APP_ROOT", "src")]
     {
         assert_loaded(name, value, "", "src/a.c a/src/a.c");
     }
