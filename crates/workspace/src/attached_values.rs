@@ -31,7 +31,9 @@ pub(crate) fn with_values_apart(text: &str, top: &Path) -> String {
 /// An option of so many letters, and what is attached to it.
 fn split_option(word: &str, letters: usize) -> Option<(&str, &str)> {
     let (option, value) = word.split_at_checked(1 + letters)?;
-    let is_option = option.strip_prefix('-')?.chars().all(|c| c.is_ascii_alphabetic());
+    let all = option.strip_prefix('-')?.chars().all(|c| c.is_ascii_alphanumeric());
+    // A digit takes no value.
+    let is_option = all && option.ends_with(|c: char| c.is_ascii_alphabetic());
     (is_option && !value.is_empty()).then_some((option, value))
 }
 
@@ -51,6 +53,7 @@ mod tests {
         let apart = |text: &str| with_values_apart(text, Path::new("/nowhere"));
         assert_eq!(apart("cat x | sed -ft/m"), "sed -f t/m\nsed -ft /m\n");
         assert_eq!(apart("vim -u./rc"), "vim -u ./rc\n");
+        assert_eq!(apart("tmux -2f./rc"), "tmux -2f ./rc\n");
         assert_eq!(apart("ls -la --color=auto -n5 x/y"), "");
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path};
 
+use crate::loading_options::runs_go_files;
 use crate::option_modules::is_python;
 use crate::place_variables::is_acting;
 use crate::shell_expansion::{HERE, expansions};
@@ -60,9 +61,13 @@ pub(crate) fn is_runner_file(path: &str, file: &str) -> bool {
 /// The files that the runners in a text read.
 pub(crate) fn runner_files(text: &str) -> impl Iterator<Item = &'static str> {
     commands(text).flat_map(|words| {
+        let words: Vec<&str> = words.collect();
         let mut found = Vec::new();
-        for word in words {
+        for (at, word) in words.iter().enumerate() {
             let word = word.rsplit('/').next().unwrap_or_default();
+            if word == "go" && runs_go_files(&words[at..]) {
+                found.push("*.go");
+            }
             let runners = RUNNERS.iter().filter(|(programs, _)| programs.contains(&word));
             found.extend(runners.flat_map(|(_, files)| *files).copied());
             let is_leading = LEADING.contains(&word) || word.starts_with('-') || word.contains('=');
@@ -105,7 +110,7 @@ pub(crate) fn run_one_by_one(text: &str) -> Vec<String> {
 }
 
 /// Programs that run a file which is not always named in full, and what they may put behind its name.
-const COMPLETED: [(&[&str], &[&str]); 3] = [
+const COMPLETED: [(&[&str], &[&str]); 4] = [
     (
         &["node", "nodejs", "bun", "deno", "ts-node", "tsx"],
         &[
@@ -129,6 +134,7 @@ const COMPLETED: [(&[&str], &[&str]); 3] = [
         ],
     ),
     (&["ruby"], &[".rb"]),
+    (&["emacs"], &[".el", ".elc"]),
     (&["python"], &["/__main__.py"]),
 ];
 
@@ -154,7 +160,7 @@ fn run_in_directory(program: &str) -> impl Iterator<Item = String> {
 
 /// The files that a text has a shell or an interpreter read, whatever their names are.
 pub(crate) fn sourced_files(text: &str) -> Vec<String> {
-    const READERS: [&str; 26] = [
+    const READERS: [&str; 43] = [
         ".",
         "source",
         "source_env",
@@ -181,19 +187,38 @@ pub(crate) fn sourced_files(text: &str) -> Vec<String> {
         "julia",
         "tclsh",
         "elixir",
+        "ash",
+        "expect",
+        "gjs",
+        "groovy",
+        "guile",
+        "java",
+        "jshell",
+        "kotlin",
+        "ksh",
+        "mksh",
+        "osascript",
+        "pwsh",
+        "racket",
+        "raku",
+        "runghc",
+        "scala",
+        "xonsh",
     ];
     let mut found = HashSet::new();
     let whole = without_substitutions(text);
     for words in commands(text).map(Vec::from_iter).chain(commands(&whole).map(Vec::from_iter)) {
         for (at, reader) in words.iter().enumerate() {
             let name = reader.rsplit('/').next().unwrap_or_default();
-            if !(*reader == "." || READERS.contains(&name) || is_python(name)) || found.len() > MAX_SOURCED {
+            let is_reader = *reader == "." || READERS.contains(&name) || is_python(name);
+            if !is_reader && completed(name, "x").is_empty() || found.len() > MAX_SOURCED {
                 continue;
             }
             let has_subcommands = ["bun", "deno", "ts-node", "tsx"].contains(&name);
             let is_subcommand = |word: &str| has_subcommands && ["run", "watch"].contains(&word);
             let rest = || words[at + 1..].iter().filter(|word| !is_subcommand(word));
-            let read = rest().find(|word| !word.starts_with('-'));
+            // An editor is given files that it does not run.
+            let read = rest().find(|word| !word.starts_with('-')).filter(|_| is_reader);
             found.extend(read.into_iter().flat_map(|word| with_value(word)).map(plain));
             let is_here = read.is_some_and(|word| word.trim_end_matches('/') == ".");
             found.extend(run_in_directory(name).filter(|_| is_here));

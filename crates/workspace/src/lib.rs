@@ -40,6 +40,7 @@ mod landing_turn;
 mod landings;
 mod leftovers;
 mod loaded_modules;
+mod loading_options;
 mod merge_queue;
 mod merge_turn;
 mod merged_branches;

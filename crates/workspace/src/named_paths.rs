@@ -17,6 +17,7 @@ use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
 use crate::home_links::links_in_hidden_places;
 use crate::hub::UsersMachine;
 use crate::imported_modules::imported_files;
+use crate::loading_options::loaded_directories;
 use crate::option_modules::{is_perl, is_ruby, module_files, perl_directories};
 use crate::place_variables::{is_acting, is_file_that_runs};
 use crate::relative_places::{Place, RelativePlaces};
@@ -363,7 +364,7 @@ impl NamedPaths {
             let names_a_path = ["hookspath", "path"].contains(&setting.key.as_str());
             let value = format!("{}\n{}", setting.value, with_values_apart(&setting.value, tree.top));
             let words = tree.words(&value).filter(|word| names_a_path || word.contains(['/', '.']));
-            for word in words {
+            for word in words.map(|word| word.trim_start_matches('@').to_owned()) {
                 self.named.extend(others.iter().flat_map(|other| tree.inside(&other.join(&word))));
                 self.named.extend(tree.relative(word));
             }
@@ -437,6 +438,15 @@ impl NamedPaths {
         if kind == TextKind::Settings {
             self.named.extend(included_by(&text));
         }
+        // From the top, and from the directories to which it may change.
+        let entered = directories_in(&text, top);
+        for directory in loaded_directories(&text) {
+            let paths = tree.relative(directory);
+            let below =
+                entered.iter().flat_map(|from| paths.iter().map(move |path| format!("{from}/{path}")));
+            self.named.extend(below.collect::<Vec<_>>());
+            self.named.extend(paths);
+        }
         let runs_directories = text.lines().filter(|line| line.contains("run-parts"));
         self.named.extend(named_in_hook(&runs_directories.collect::<Vec<_>>().join("\n"), tree));
         for directory in run_one_by_one(&text) {
@@ -448,7 +458,6 @@ impl NamedPaths {
             }
             self.named.extend(paths);
         }
-        let entered = directories_in(&text, top);
         // Settings have the program and its arguments in different places.
         let as_command = match kind {
             TextKind::Settings => text.replace(['[', ']', '{', '}', ':', '\n'], " "),
@@ -681,7 +690,8 @@ fn named_in_hook(text: &str, tree: WorkTree) -> Vec<String> {
         let words = tree.words(line).filter(|word| word.contains('/') || is_directory(word));
         let words = words.map(|word| match word.split_once('*') {
             Some((before, _)) if runs_all => before.to_owned(),
-            _ => word,
+            // A file with more options.
+            _ => word.trim_start_matches('@').to_owned(),
         });
         let paths = words.flat_map(|word| tree.relative(word));
         found.extend(paths.filter(|path| runs_all || !tree.top.join(path).is_dir()));

@@ -26,6 +26,9 @@ pub(crate) fn module_files(text: &str) -> Vec<String> {
         if words.iter().any(is_ruby) {
             found.extend(ruby_modules(&words).iter().map(|file| plain(file)));
         }
+        if words.iter().any(|word| name_of(word) == "emacs") {
+            found.extend(emacs_files(&words).iter().map(|file| plain(file)));
+        }
         if words.iter().any(is_lua) {
             let modules = short_option(&words, 'l', LUA_FLAGS).map(|module| module.replace('.', "/"));
             found.extend(modules.flat_map(|path| [format!("{path}.lua"), format!("{path}/init.lua")]));
@@ -146,6 +149,17 @@ pub(crate) fn ruby_directories<'w>(words: &'w [&'w str]) -> impl Iterator<Item =
     short_option(words, 'I', RUBY_FLAGS).flat_map(|directories| directories.split(':'))
 }
 
+/// The files that emacs loads with these options, such as `-L own -l x`.
+fn emacs_files(words: &[&str]) -> Vec<String> {
+    let modules = short_option(words, 'l', "").chain(after_option(words, "--load"));
+    let modules = modules.map(|module| module.trim_start_matches('='));
+    let files: Vec<String> =
+        modules.flat_map(|module| ["", ".el", ".elc"].map(|end| format!("{module}{end}"))).collect();
+    let directories = short_option(words, 'L', "").chain(after_option(words, "--directory"));
+    let directories = directories.map(|directory| directory.trim_start_matches('=').to_owned());
+    below(directories, &files)
+}
+
 /// The files, and those of these names in the directories.
 fn below(directories: impl Iterator<Item = String>, files: &[String]) -> Vec<String> {
     let below = directories.flat_map(|directory| {
@@ -249,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_of_ruby_and_lua_are_found() {
+    fn modules_of_ruby_lua_and_emacs_are_found() {
         for (text, files) in [
             ("ruby -Itools -rx -e 1", "tools/x.rb x.rb"),
             ("ruby -w -I lib:tools -r x -e 1", "tools/x.rb lib/x.rb"),
@@ -258,6 +272,8 @@ mod tests {
             ("ruby -Ctools -r./x", "tools/x.rb"),
             ("lua -l tools.x -e 1", "tools/x.lua tools/x/init.lua"),
             ("lua5.4 -ltools.x", "tools/x.lua"),
+            ("emacs -Q --batch -L tools -l x -f run", "tools/x.el x.el tools/x.elc"),
+            ("emacs --directory=tools --load=x", "tools/x.el x.el"),
         ] {
             assert_loads(text, files);
         }

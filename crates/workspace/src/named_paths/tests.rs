@@ -1,5 +1,7 @@
 use super::*;
 
+mod variables;
+
 /// The mode of a file that is not a program.
 const FILE: &str = "100644";
 
@@ -180,31 +182,6 @@ fn what_a_link_elsewhere_or_a_variable_names_is_named() {
 }
 
 #[test]
-fn what_the_users_variables_name_is_held_back() {
-    let (_directory, top) = repository(
-        "",
-        &[("cfg/less", ""), ("lib/a.py", ""), (".envrc", "run-parts tools\n"), ("tools/env", "")],
-    );
-    let at = |path: &str| top.join(path).display().to_string();
-    let variables = [
-        ("LESSKEYIN", at("cfg/less")),
-        ("PYTHONPATH", at("lib")),
-        ("ANYTHING", format!("x:{}", at("cfg/other"))),
-        ("DATA", at("data")),
-        ("MAIN", at("main.py")),
-    ];
-    let variables = variables.map(|(name, value)| (name.to_owned(), value)).to_vec();
-    let users = UsersMachine { variables, ..UsersMachine::default() };
-    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
-    for path in ["cfg/less", "lib/sitecustomize.py", "lib/a.py", "tools/env", "tools/new"] {
-        assert!(named.contains(path, FILE), "{path}: {named:?}");
-    }
-    for path in ["data/x.csv", "lib/notes.txt", "src/main.rs", "main.py", "cfg/other"] {
-        assert!(!named.contains(path, FILE), "{path}: {named:?}");
-    }
-}
-
-#[test]
 fn what_other_settings_say_about_programs_is_followed() {
     let lefthook = "pre-commit: {commands: {b: {root: \"lh/\", run: ./01.sh}}, scripts: {\"02.sh\": {runner: bash}}}\n\
                     source_dir: lhs\nextends: [lh/05.yml]\nrc: ./lh/06.rc\n";
@@ -317,6 +294,17 @@ fn commands_of_settings_aliases_hooks_and_variables_run_the_same_scripts() {
         ("sh ${T:-${U:-own}}/$name", "own/new"),
         ("true ${T:=own} && sh $T/z", "own/z"),
         ("python3 -m ${T:-own}.z", "own/z.py"),
+        ("emacs -nw --init-directory=own", "own/init.el"),
+        ("emacs --batch -L own -l z", "own/z.el"),
+        ("emacs --batch -l own/z", "own/z.elc"),
+        ("emacs --batch --eval \"(load './own/z')\"", "own/z.el"),
+        ("tmux -2fown/z", "own/z"),
+        ("java @own/args", "own/args"),
+        ("java -cp own M", "own/M.class"),
+        ("java -jar z.jar", "z.jar"),
+        ("jq -L own .", "own/z.jq"),
+        ("gpg --homedir own", "own/gpg.conf"),
+        ("go run ./own", "own/main.go"),
     ] {
         let quoted = command.replace('"', "\\\"");
         let files = [("tools/x.sh", ""), ("lib/a", "")];
@@ -340,6 +328,45 @@ fn commands_of_settings_aliases_hooks_and_variables_run_the_same_scripts() {
             }
         }
     }
+}
+
+#[test]
+fn ordinary_hooks_hold_back_no_sources() {
+    for hook in [
+        "npm test && npx lint-staged --config .lintstagedrc.json",
+        "cargo fmt --check && cargo test --manifest-path web/Cargo.toml",
+        "make check CFLAGS=-Iinclude",
+        "go vet ./... && go test -race ./src/... && golangci-lint run --config .golangci.yml src",
+        "python -m pytest --cov=src --rootdir=tests -p no:cacheprovider -m slow tests",
+        "ruff check --config pyproject.toml src tests && mypy -p src && black --check ${DIRS:-src tests}",
+        "npx eslint --ext .js,.ts --plugin react --cache src && npx prettier --check src",
+        "npx tsc -p web --noEmit && npx jest --roots src tests",
+        "bundle exec rubocop -c .rubocop.yml src && ruby -Isrc -Itests tests/all.rb",
+        "emacs --batch -L src -f batch-byte-compile src/a.el",
+        "uv run --directory web pytest && poetry run mypy src",
+        "pre-commit run --hook-stage pre-push && lefthook run pre-commit",
+        "mvn -q -pl web verify; ./gradlew :web:check -PsrcDir=src",
+        "tar -czf /tmp/x.tgz src; cp -Rp src /tmp/x; git -C web diff --stat -- src",
+    ] {
+        let files = [(".git/hooks/pre-commit", hook), ("src/a.js", ""), ("tests/x", ""), ("web/x", "")];
+        let (_directory, top) = repository("", &files);
+        let named = named_in(&top);
+        for path in "src/a.py src/app/b.go src/main.rs src/b.js src/c.rb src/x.el src/A.java include/a.h tests/b.py tests/c.rb \
+                     web/src/a.ts web/index.js web/pyproject.toml README.md a.go index.js package.json Cargo.toml"
+            .split_whitespace()
+        {
+            assert!(!named.contains(path, FILE), "{hook}: {path}: {named:?}");
+        }
+    }
+}
+
+#[test]
+fn files_of_go_are_named_where_a_hook_generates_from_them() {
+    let (_directory, top) = repository("", &[(".git/hooks/pre-commit", "go generate ./... && go vet ./...")]);
+    let found = named_in(&top).hook_files(["gen.go", "a/b.go", "go.mod"]);
+    assert_eq!(found.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["a/b.go", "gen.go"]);
+    let (_directory, top) = repository("", &[(".git/hooks/pre-commit", "go vet ./... && go test ./...")]);
+    assert_eq!(named_in(&top).hook_files(["gen.go"]), []);
 }
 
 #[test]
@@ -402,126 +429,6 @@ fn directories_that_an_envrc_puts_on_search_paths_are_known_before_they_exist() 
             path.rsplit_once('/').is_some_and(|(directory, _)| directories.contains(&directory.to_owned()));
         assert!(is_program || named.contains(path, "100755"), "{line}: {named:?}");
         assert!(!named_in(&top).contains("src/main.py", "100755"), "{line}");
-    }
-}
-
-/// What the variables of the user name, in an empty repository.
-fn named_by(variables: &[(&str, &str)]) -> (tempfile::TempDir, NamedPaths) {
-    let (directory, top) = repository("", &[]);
-    let at_top = |value: &str| value.replace("$TOP", &top.display().to_string());
-    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), at_top(value))).collect();
-    let users = UsersMachine { variables, ..UsersMachine::default() };
-    (directory, NamedPaths::of(&Repository::around(&top), &top, &users))
-}
-
-#[test]
-fn values_of_variables_are_read_as_a_shell_expands_them() {
-    for value in [
-        "$PWD/benv",
-        "${PWD}/benv",
-        "$(pwd)/benv",
-        "${X:-benv}",
-        "${X:-$PWD}/benv",
-        "$AT/benv",
-        "${AT}/sub/../benv",
-        "$X/benv",
-        "./be'n'v",
-        "b\\env",
-        "$(echo benv)",
-    ] {
-        for name in ["BASH_ENV", "ENV", "LESSOPEN"] {
-            let (_directory, named) = named_by(&[(name, value), ("AT", "$TOP")]);
-            assert!(named.contains("benv", FILE), "{name}={value}: {named:?}");
-            assert!(!named.contains("src/main.rs", FILE), "{name}={value}: {named:?}");
-        }
-    }
-    let (_directory, named) = named_by(&[("BASH_ENV", "$AT/benv"), ("AT", "sub")]);
-    assert!(named.contains("sub/benv", FILE) && !named.contains("benv", FILE), "{named:?}");
-}
-
-#[test]
-fn variables_count_where_hooks_and_settings_use_them() {
-    let variables = [("CHECK", "tools/check"), ("D", "own"), ("UNUSED", "tools/other.sh")];
-    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    for (config, files, file) in [
-        ("", [(".git/hooks/pre-commit", "sh \"$CHECK\" && x")], "tools/check"),
-        ("", [(".git/hooks/pre-commit", "\"${D:-tools}/x.sh\"")], "own/x.sh"),
-        ("", [(".git/hooks/pre-commit", "D=${D:-tools}; sh $D/x")], "own/x"),
-        ("[alias]\n\tx = !$D/x.sh\n", [("a", "")], "own/x.sh"),
-        ("[core]\n\tpager = sh $CHECK\n", [("a", "")], "tools/check"),
-        ("", [("lefthook.yml", "pre-commit:\n  run: $D/x.sh\n")], "own/x.sh"),
-        ("", [(".envrc", ". $CHECK\n")], "tools/check"),
-    ] {
-        let (_directory, top) = repository(config, &files);
-        let users = UsersMachine { variables: variables.clone(), ..UsersMachine::default() };
-        let named = NamedPaths::of(&Repository::around(&top), &top, &users);
-        assert!(named.contains(file, FILE), "{config}{files:?}: {named:?}");
-        assert!(!named.contains("tools/other.sh", FILE), "{config}{files:?}: {named:?}");
-    }
-}
-
-#[test]
-fn an_ordinary_environment_holds_nothing_back() {
-    let variables = [
-        ("BROWSER", "firefox"),
-        ("CARGO_HOME", "/home/u/.cargo"),
-        ("CARGO_TARGET_DIR", "target"),
-        ("CC", "gcc"),
-        ("CDPATH", ".:~/work"),
-        ("BUNDLE_GEMFILE", "Gemfile"),
-        ("CFLAGS", "-O2 -g -Iinclude -I./include -L$TOP/lib"),
-        ("COLORTERM", "truecolor"),
-        ("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/user/1000/bus"),
-        ("DEBUG", "app:*"),
-        ("DISPLAY", ":0"),
-        ("EDITOR", "vim"),
-        ("FZF_DEFAULT_OPTS", "--preview 'bat --color=always {}' --height=40%"),
-        ("GIT_AUTHOR_NAME", "A U Thor"),
-        ("GOPATH", "/home/u/go"),
-        ("HISTIGNORE", "ls:make:git status"),
-        ("HOME", "/home/u"),
-        ("JAVA_HOME", "/usr/lib/jvm/default"),
-        ("LANG", "en_US.UTF-8"),
-        ("LC_ALL", "C.UTF-8"),
-        ("LESS", "-FRX"),
-        ("LESSOPEN", "| /usr/bin/lesspipe %s"),
-        ("LOGNAME", "dev"),
-        ("MAIN", "main.py"),
-        ("MAVEN_OPTS", "-Xmx1g -Dx=src/main"),
-        ("NOTE", "build and run configure, see README and scripts/build.sh"),
-        ("PYTEST_ADDOPTS", "--ignore=tests/slow"),
-        ("LS_COLORS", "rs=0:di=01;34:ln=01;36:*.tar=01;31:*README=4:*Makefile=33"),
-        ("MANPATH", "/usr/share/man:"),
-        ("NODE_ENV", "test"),
-        ("OLDPWD", "$TOP"),
-        ("PAGER", "less -R"),
-        ("PROMPT_COMMAND", "history -a"),
-        ("PS1", "${debian_chroot:+($debian_chroot)}\\u@\\h:\\w\\$ "),
-        ("PWD", "$TOP/src"),
-        ("PYTHONBREAKPOINT", "ipdb.set_trace"),
-        ("PYTHONWARNINGS", "default::DeprecationWarning"),
-        ("RAILS_ENV", "development"),
-        ("RUSTFLAGS", "-C target-cpu=native"),
-        ("RUST_BACKTRACE", "1"),
-        ("RUST_LOG", "info,app=debug"),
-        ("SHELL", "/bin/bash"),
-        ("SHLVL", "1"),
-        ("SSH_AUTH_SOCK", "/run/user/1000/keyring/ssh"),
-        ("TERM", "xterm-256color"),
-        ("TZ", "Europe/Berlin"),
-        ("USER", "dev"),
-        ("VISUAL", "code --wait"),
-        ("XDG_CURRENT_DESKTOP", "GNOME"),
-        ("XDG_RUNTIME_DIR", "/run/user/1000"),
-    ];
-    let (_directory, named) = named_by(&variables);
-    for path in "src/main.rs src/lib.rs src/app.py src/app/__init__.py include/a.h Cargo.toml package.json Makefile README.md \
-                 README LICENSE Dockerfile .env .env.example test/a.js tests/a.rs app/models.py app/debug.js dev/seed.sql build/x.sh \
-                 development/a.rb scripts/build.sh configure run build docs/index.md vim/a.vim less/a.less main.py conftest.py \
-                 index.js lib/index.js config/app.yml info/a.md history/a.md 1.md target/a native/a.c Gemfile src/main/A.java tests/slow/a.py"
-        .split_whitespace()
-    {
-        assert!(!named.contains(path, "100755"), "{path}: {named:?}");
     }
 }
 
@@ -638,40 +545,6 @@ fn comments_name_nothing() {
         assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
     assert_eq!(named.hook_files(["Makefile"]), []);
-}
-
-#[test]
-fn what_files_of_variables_load_in_turn_is_named() {
-    let (_directory, top) = repository(
-        "",
-        &[
-            ("env.sh", "source ./more.inc\n"),
-            ("more.inc", ". tools/deep\n"),
-            ("hook.js", "require('./lib/x')\n"),
-            ("lib/x.js", "require('./y')\n"),
-            ("abs.sh", ". ./last\n"),
-        ],
-    );
-    let fixed = format!("{}/abs.sh", top.display());
-    let variables =
-        [("BASH_ENV", "./env.sh"), ("NODE_OPTIONS", "--require ./hook.js"), ("ENV", fixed.as_str())];
-    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let users = UsersMachine { variables, ..UsersMachine::default() };
-    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
-    for path in ["env.sh", "more.inc", "tools/deep", "hook.js", "lib/x.js", "lib/y.js", "last"] {
-        assert!(named.contains(path, FILE), "{path}: {named:?}");
-    }
-    for path in ["lib/z.js", "tools/other"] {
-        assert!(!named.contains(path, FILE), "{path}: {named:?}");
-    }
-}
-
-#[test]
-fn a_directory_on_the_search_path_holds_no_file_back_by_itself() {
-    let (_directory, named) = named_by(&[("PATH", "$TOP/bin:/usr/bin")]);
-    for path in ["bin/tool", "bin/README.md", "bin/x.py"] {
-        assert!(!named.contains(path, "100755"), "{path}: {named:?}");
-    }
 }
 
 #[test]
