@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use autonoe_core::fault::Fault;
-use autonoe_files::{SETTINGS_LIMIT, read_bytes, read_text};
+use autonoe_files::{ReadError, SETTINGS_LIMIT, read_bytes, read_text};
 
 use crate::hub::Hub;
 use crate::ignore_settings::ignore_files;
@@ -31,38 +31,45 @@ impl Hub {
     /// Writes the patterns where git looks for them, and where agents cannot change them.
     fn exclude_with(&self, workspace: &Workspace, included: &str) -> io::Result<()> {
         let own: String = workspace.own_files().iter().map(|path| pattern(path)).collect();
-        let all = [own.as_str(), &self.users_excludes(), included].concat();
+        let users = self.users_ignore_patterns().map_err(|fault| io::Error::other(fault.message))?;
+        let all = [own.as_str(), &users, included].concat();
         fs::write(workspace.exclude_file(), &all)?;
         fs::write(workspace.git_dir().join("info/exclude"), all)
     }
 
-    /// What the user ignores in every repository.
-    pub(crate) fn users_ignore_patterns(&self) -> String {
+    /// What the user's own git ignores beside what `.gitignore` files say: in every repository, and in this one.
+    pub(crate) fn users_ignore_patterns(&self) -> Result<String, Fault> {
         let repository = self.repository();
-        patterns_of(ignore_files(&repository, repository.top(self.root()), &self.users))
+        let everywhere = ignore_files(&repository, repository.top(self.root()), &self.users);
+        let own = repository.directories.first().map(|shared| shared.join("info/exclude"));
+        // The repository's own patterns decide over the others.
+        everywhere.into_iter().chain(own).map(|file| self.patterns_in(&file)).collect()
     }
 
-    /// Writes what the user ignores in every repository to a file for a room, whose git reads none of the user's settings.
+    /// Writes them to a file for a room, whose git reads none of the user's settings. It must not read `info/exclude` either, which may be a
+    /// link to a place that the room does not have.
     pub(crate) fn write_users_ignore_patterns(&self, directory: &Path) -> Result<PathBuf, Fault> {
         let file = directory.join("ignored");
-        fs::write(&file, self.users_ignore_patterns()).map_err(|error| self.unwritable(&error))?;
+        fs::write(&file, self.users_ignore_patterns()?).map_err(|error| self.unwritable(&error))?;
         Ok(file)
     }
 
-    /// What the user's own git ignores.
-    fn users_excludes(&self) -> String {
-        let shared = self.repository().directories.into_iter().next();
-        let own = shared.map(|directory| directory.join("info/exclude"));
-        // The repository's own patterns decide over the others.
-        self.users_ignore_patterns() + &patterns_of(own)
+    /// The patterns in a file; none if there is no such file, or one that git would not read either.
+    fn patterns_in(&self, file: &Path) -> Result<String, Fault> {
+        match read_bytes(file, SETTINGS_LIMIT) {
+            Ok(None) => Ok(String::new()),
+            Ok(Some(bytes)) => {
+                Ok(format!("{}\n", String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}')))
+            }
+            // Git would ignore what it names, so nothing may be taken for work of the user's.
+            Err(error @ ReadError::TooLarge { .. }) => {
+                let why =
+                    format!("what git ignores is not known: {} cannot be read: {error}", file.display());
+                Err(self.refused(&why, error.advice()))
+            }
+            Err(_) => Ok(String::new()),
+        }
     }
-}
-
-/// The patterns in files, as one text.
-fn patterns_of(files: impl IntoIterator<Item = PathBuf>) -> String {
-    let bytes = files.into_iter().filter_map(|file| read_bytes(&file, SETTINGS_LIMIT).ok().flatten());
-    let texts = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    texts.map(|text| format!("{}\n", text.trim_start_matches('\u{feff}'))).collect()
 }
 
 /// Patterns of the files that `.worktreeinclude` brought into a workspace.

@@ -30,21 +30,21 @@ const TOO_LARGE: i32 = 9;
 const NOT_ADDED: i32 = 8;
 
 /// Commits everything in the working tree `$2` that is not ignored to the repository `$1`, without our own files. The file `$4` has what the
-/// user ignores in every repository. Exits with 9 if it is larger than `$3` bytes, and with 8, after it has listed the files, if they cannot be
-/// added. A pathspec that begins without a wildcard would be an error where our files are ignored.
+/// user's git ignores beside what `.gitignore` files say. Exits with 9 if it is larger than `$3` bytes, and with 8, after it has listed the
+/// files, if they cannot be added. `git add` would read the repository's own patterns too, which may be a link.
 const COMMIT_ALL: &str = r#"cd "$2" || exit 3
-git() { command git -c core.excludesFile="$patterns" "$@"; }
-patterns=$4 limit=$3
+patterns=$4 limit=$3 list=$4.files
+files() { git ls-files -z --exclude-per-directory=.gitignore --exclude-from="$patterns" "$@"; }
 set -- "$1" "$2" . ':(exclude,glob)**/[.]autonoe/**' ':(exclude,glob)**/[.]autonoe-note.md' ':(exclude)[.]git.autonoe/*'
-size=$(git --git-dir="$1" --work-tree="$2" ls-files --others --exclude-standard -z | xargs -0 -r stat -c %s -- 2> /dev/null |
-    awk '{ total += $1 } END { printf "%.0f", total }')
-[ "${size:-0}" -le "$limit" ] || exit 9
 export GIT_DIR="$1" GIT_WORK_TREE="$2"
 shift 2
+size=$(files --others | xargs -0 -r stat -c %s -- 2> /dev/null | awk '{ total += $1 } END { printf "%.0f", total }')
+[ "${size:-0}" -le "$limit" ] || exit 9
 export GIT_AUTHOR_NAME="${GIT_AUTHOR_NAME:-Autonoe}" GIT_AUTHOR_EMAIL="${GIT_AUTHOR_EMAIL:-autonoe@localhost}"
 export GIT_COMMITTER_NAME="$GIT_AUTHOR_NAME" GIT_COMMITTER_EMAIL="$GIT_AUTHOR_EMAIL"
-git add --all -- "$@" || { git ls-files -z --cached --others --exclude-standard -- "$@"; exit 8; }
-git -c commit.gpgSign=false commit --quiet --no-verify --allow-empty -m "Begin with what there is""#;
+files --cached --others -- "$@" > "$list" || exit
+sed -z 's,/$,,' "$list" | git update-index --add --remove --replace -z --stdin || { cat "$list"; exit 8; }
+git -c commit.gpgSign=false commit --quiet --no-verify --allow-empty --untracked-files=no -m "Begin with what there is""#;
 
 /// What had to be done before agents could work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -63,7 +63,7 @@ const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4
 
 /// Lists new files that the user's patterns ignore: agents have added them by force.
 const IGNORED: &str = r#"git --git-dir="$2" diff-tree -r -z --name-only --no-renames --diff-filter=A "$4" "$5" |
-    (cd "$1" && git -c core.excludesFile="$6" check-ignore -z --no-index --stdin) || true"#;
+    (cd "$1" && git --git-dir="$2" --work-tree="$1" -c core.excludesFile="$6" check-ignore -z --no-index --stdin) || [ $? = 1 ]"#;
 
 /// Lists files that the user has deleted and not committed.
 const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name-only --diff-filter=D"#;
@@ -199,12 +199,7 @@ impl LandingAttempt<'_> {
             elsewhere.push_str(&self.run(OLD_CONTENT, &[&above]).await?.stdout);
             elsewhere.push('\n');
         }
-        let own = self.hub.repository().directories.into_iter().map(|git| git.join("info/exclude"));
-        for file in own {
-            elsewhere.push_str(&read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default());
-            elsewhere.push('\n');
-        }
-        elsewhere.push_str(&self.hub.users_ignore_patterns());
+        elsewhere.push_str(&self.hub.users_ignore_patterns()?);
         Ok(ignores_less(&old, &new, &elsewhere))
     }
 

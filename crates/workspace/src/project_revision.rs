@@ -29,9 +29,15 @@ git ls-files --stage | grep -c '^160000'
 [ "${head%%-*}" ] && git for-each-ref --count=10000 --merged HEAD --format='%(objectname) %(refname)' refs/tags
 exit 0"#;
 
-/// Lists uncommitted files, separated by NUL bytes. The file `$3` has what the user ignores in every repository.
-const UNCOMMITTED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-cd "$1" && git --no-optional-locks -c core.excludesFile="$3" status --porcelain -z --no-renames --untracked-files=all"#;
+/// Lists the tracked files that have changes, separated by NUL bytes, with two letters and a space before each name.
+const CHANGED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
+cd "$1" && git --no-optional-locks status --porcelain -z --no-renames --untracked-files=no"#;
+
+/// Lists the files of the working tree `$1` that are neither tracked nor ignored, separated by NUL bytes. The file `$3` has what the user's git
+/// ignores beside what `.gitignore` files say. `git status` would read the repository's own patterns too, which may be a link to a place that
+/// the room does not have.
+const UNTRACKED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
+cd "$1" && git ls-files -z --others --exclude-per-directory=.gitignore --exclude-from="$3""#;
 
 /// The state of the user's repository from which a workspace is made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,8 +74,8 @@ impl ProjectRevision {
         }
     }
 
-    /// `room` must be able to read the repository and `objects`, which has all of its objects. `ignored` has what the user ignores in every
-    /// repository.
+    /// `room` must be able to read the repository and `objects`, which has all of its objects. `ignored` has what the user's git ignores
+    /// beside what `.gitignore` files say.
     pub(crate) async fn read(
         room: &GitRoom,
         root: &Path,
@@ -77,11 +83,16 @@ impl ProjectRevision {
         objects: &Path,
         ignored: &Path,
     ) -> Result<Self, Fault> {
-        let args = [root, objects, ignored];
-        let (facts, uncommitted) = tokio::join!(room.run(FACTS, args), room.run(UNCOMMITTED, args));
-        let facts = facts?;
-        if facts.code != 0 {
-            return Err(unreadable(root, &facts));
+        let top = repository.top(root);
+        let args = [top, objects, ignored];
+        let (facts, changed, untracked) = tokio::join!(
+            room.run(FACTS, [root, objects]),
+            room.run(CHANGED, args),
+            room.run(UNTRACKED, args)
+        );
+        let (facts, changed, untracked) = (facts?, changed?, untracked?);
+        if let Some(failed) = [&facts, &changed, &untracked].into_iter().find(|finished| finished.code != 0) {
+            return Err(unreadable(root, failed));
         }
         let mut lines = facts.stdout.lines();
         let mut next = || lines.next().unwrap_or("-");
@@ -91,14 +102,13 @@ impl ProjectRevision {
         let (commit, tree) = (known(next()), known(next()));
         let (is_sparse, has_submodules) = (next() == "true", next() != "0");
         let tags = lines.map(|line| format!("{line}\n")).collect();
-        let uncommitted = uncommitted?.stdout;
-        let uncommitted = uncommitted.split_terminator('\0').filter_map(|entry| entry.get(3..));
+        let changed = changed.stdout.split_terminator('\0').filter_map(|entry| entry.get(3..));
+        let uncommitted = changed.chain(untracked.stdout.split_terminator('\0'));
         // A file that was removed from the index and is still there has two entries.
         let mut known = HashSet::new();
         let uncommitted = uncommitted.filter(|name| known.insert(*name));
-        let top = repository.top(root).to_owned();
         Ok(Self {
-            top,
+            top: top.to_owned(),
             branch,
             commit,
             tree,

@@ -10,6 +10,7 @@ use std::path::{Component, Path};
 use autonoe_core::fault::Fault;
 use autonoe_core::file_names::shown_name;
 use autonoe_files::{UntrustedDir, Visibility, show_bytes};
+use autonoe_git::Skeleton;
 
 use crate::hub::Hub;
 use crate::project_files::{NOTE, OWN_DIRECTORY};
@@ -20,11 +21,13 @@ use crate::workspace::Workspace;
 const MAX_INCLUDED: u64 = 1 << 30;
 
 /// Lists the untracked files of the working tree `$1` that match a pattern in its `.worktreeinclude` and that git ignores, separated by NUL
-/// bytes. The file `$2` has what the user ignores in every repository.
+/// bytes. The file `$2` has what the user's git ignores beside what `.gitignore` files say; `$3` is a repository of ours.
 const INCLUDED: &str = r#"cd "$1" || exit 3
 [ -f .worktreeinclude ] || exit 0
+case=$(git config --type=bool --default false core.ignoreCase)
 git ls-files -z --others --ignored --exclude-from=.worktreeinclude -- . ':(exclude).autonoe' |
-    git -c core.excludesFile="$2" check-ignore -z --stdin || [ $? = 1 ]"#;
+    git --git-dir="$3" --work-tree=. -c core.ignoreCase="$case" -c core.excludesFile="$2" check-ignore -z --no-index --stdin ||
+    [ $? = 1 ]"#;
 
 impl Hub {
     /// Copies the files that `.worktreeinclude` names, such as `.env`, which git ignores and work needs.
@@ -39,7 +42,11 @@ impl Hub {
         let repository = self.repository();
         let room = self.room([revision.top.clone()].into_iter().chain(repository.directories), [])?;
         let patterns = self.write_users_ignore_patterns(&room.work())?;
-        let listed = room.run(INCLUDED, [revision.top.as_os_str(), patterns.as_os_str()]).await;
+        let git = room.work().join("ignoring.git");
+        let skeleton = Skeleton { format: &revision.format, branch: "none", ..Skeleton::default() };
+        skeleton.write(&git).map_err(|error| self.unwritable(&error))?;
+        let args = [revision.top.as_os_str(), patterns.as_os_str(), git.as_os_str()];
+        let listed = room.run(INCLUDED, args).await;
         room.close().await;
         let listed = listed?;
         if listed.code != 0 {

@@ -1,7 +1,7 @@
 //! Workspaces are made from the user's commit, and reused.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -194,6 +194,77 @@ async fn what_the_users_git_ignores_everywhere_is_not_uncommitted_work() {
         write(&tree.join("secret.txt"), "x");
         assert_eq!(fixture.git_in(&tree, &["status", "--porcelain"]), "", "{way}");
     }
+}
+
+/// Makes the repository's own patterns, which ignore `secret.txt`, or their directory a link to a place outside of the project.
+fn link_own_patterns(fixture: &HubFixture, linked: &str) {
+    let (own, elsewhere) = (fixture.path(".git").join(linked), fixture.home().join("elsewhere"));
+    write(&fixture.path(".git/info/exclude"), "secret.txt\n");
+    // Of several links, only the last one leads to it.
+    fs::rename(&own, &elsewhere).unwrap();
+    symlink(&elsewhere, fixture.home().join("link")).unwrap();
+    symlink(fixture.home().join("link"), own).unwrap();
+}
+
+#[tokio::test]
+async fn patterns_that_a_link_leads_to_are_those_of_git() {
+    for linked in ["info/exclude", "info"] {
+        let fixture = HubFixture::new().await;
+        link_own_patterns(&fixture, linked);
+        fixture.write("secret.txt", "x");
+        fixture.write("dir/draft.txt", "x");
+        fixture.write("a.txt", "changed");
+        fixture.write(".worktreeinclude", "secret.txt\ndraft.txt\n");
+        let hub = fixture.hub.clone();
+        assert_eq!(hub.update().await.unwrap().uncommitted, ["a.txt", ".worktreeinclude", "dir/draft.txt"]);
+        fs::remove_file(fixture.path(".worktreeinclude")).unwrap();
+        let options = SiteOptions { includes_uncommitted: true, ..SiteOptions::default() };
+        let site = WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+        let tree = site.workspace.tree();
+        assert!(tree.join("dir/draft.txt").exists() && !tree.join("secret.txt").exists(), "{linked}");
+
+        fixture.write(".worktreeinclude", "secret.txt\n");
+        let (hub, options) =
+            (fixture.hub.clone(), SiteOptions { slot: Some("x".into()), ..Default::default() });
+        let site = WorkspaceSite::prepare(hub, 2, Start::New, options, &Settled::default()).await.unwrap();
+        assert!(
+            site.workspace.tree().join("secret.txt").exists(),
+            "git ignores it, and it is wanted: {linked}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn patterns_that_a_link_leads_to_hold_for_the_first_commit() {
+    for linked in ["info/exclude", "info"] {
+        let directory = TestDirectory::default();
+        directory.git(&["init", "-q", "-b", "main", "."]);
+        let fixture = HubFixture::of(directory, "").await;
+        link_own_patterns(&fixture, linked);
+        fixture.write("secret.txt", "x");
+        fixture.write("dir/staged.txt", "x");
+        fixture.write("gone.txt", "x");
+        fixture.git(&["add", "dir", "gone.txt"]);
+        fs::remove_file(fixture.path("gone.txt")).unwrap();
+        fixture.write("dir/staged.txt", "y");
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
+        assert_eq!(fixture.git(&["ls-files"]), "dir/staged.txt", "{linked}");
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "", "{linked}");
+    }
+}
+
+#[tokio::test]
+async fn uncommitted_work_that_cannot_be_listed_is_a_fault() {
+    let fixture = HubFixture::new().await;
+    fixture.write("draft.txt", "x");
+    fixture.write(".git/info/exclude", &"draft.txt\n".repeat(1 << 20));
+    let fault = fixture.hub.update().await.unwrap_err();
+    assert!(fault.message.contains("info/exclude cannot be read: it is larger than"), "{fault:?}");
+    fixture.write(".git/info/exclude", "");
+    fixture.write(".git/index", "not an index");
+    let fault = fixture.hub.update().await.unwrap_err();
+    assert!(fault.message.contains("cannot be read"), "{fault:?}");
 }
 
 #[tokio::test]
