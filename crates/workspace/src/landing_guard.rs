@@ -61,9 +61,15 @@ const IN_PROGRESS: [&str; 6] =
 /// Prints the old content of the file `$6`.
 const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4:$6" 2> /dev/null || true"#;
 
-/// Lists new files that the user's patterns ignore: agents have added them by force.
-const IGNORED: &str = r#"git --git-dir="$2" diff-tree -r -z --name-only --no-renames --diff-filter=A "$4" "$5" |
-    (cd "$1" && git --git-dir="$2" --work-tree="$1" -c core.excludesFile="$6" check-ignore -z --no-index --stdin) || [ $? = 1 ]"#;
+/// Lists new files that the user's patterns, which the file `$6` has, ignore: agents have added them by force. Git ends at a file that is beyond a
+/// link of the user's, so all are looked at one by one then.
+const IGNORED: &str = r#"cd "$1" || exit 3
+export GIT_WORK_TREE="$1" GIT_DIR="$2" patterns="$6"; old=$4 new=$5
+added() { git diff-tree -r -z --name-only --no-renames --diff-filter=A "$old" "$new"; }
+ignored='git -c core.excludesFile="$patterns" check-ignore -z --no-index --stdin'
+added | eval "$ignored" > "$patterns.found"
+if [ $? -le 1 ]; then cat "$patterns.found"; else added | xargs -0 -r -n 1 sh -c "printf '%s\\0' \"\$1\" | $ignored" sh; fi
+exit 0"#;
 
 /// Lists files that the user has deleted and not committed.
 const DELETED: &str = r#"cd "$1" && git --no-optional-locks diff-files -z --name-only --diff-filter=D"#;

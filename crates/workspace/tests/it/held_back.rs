@@ -44,6 +44,24 @@ async fn what_the_users_git_runs_does_not_land_under_any_name() {
 }
 
 #[tokio::test]
+async fn what_git_ignores_does_not_land_by_force_behind_links() {
+    let fixture = HubFixture::new().await;
+    symlink("dir", fixture.path("link")).unwrap();
+    fixture.commit(&[("c.txt", "")]);
+    fs::rename(fixture.path(".git/info/exclude"), fixture.home().join("exclude")).unwrap();
+    fs::write(fixture.home().join("exclude"), "secret.txt\n").unwrap();
+    symlink(fixture.home().join("exclude"), fixture.path(".git/info/exclude")).unwrap();
+    let (workspace, revision) = fixture.workspace().await;
+    fs::remove_file(workspace.tree().join("link")).unwrap();
+    crate::fixture::write(&workspace.tree().join("secret.txt"), "x");
+    fixture.git_in(&workspace.tree(), &["add", "-f", "secret.txt"]);
+    // Git does not look at anything after this one, which is beyond a link of the user's.
+    fixture.work(&workspace, &[("link/inside", "")]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert_eq!(why, LandingRefusal::SelfActing(vec!["secret.txt (ignored by git)".to_owned()]));
+}
+
+#[tokio::test]
 async fn links_and_bare_repositories_do_not_hide_what_acts_by_itself() {
     let fixture = HubFixture::new().await;
     symlink("cfg", fixture.path(".vscode")).unwrap();
