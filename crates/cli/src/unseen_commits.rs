@@ -108,21 +108,22 @@ impl UnseenCommits {
         if is_checked && is_landed && !has_branches_of_runs(project.root()) {
             return None;
         }
-        let has_branch = has_branch(project.root(), &branch);
         let found = runtime().and_then(|runtime| {
             runtime.block_on(async {
                 let hub = open_hub(project, environment).await?;
+                let unlanded = hub.unlanded().await?;
                 if is_checked {
-                    return Ok(hub.unlanded().await?.map(Self::unlanded));
+                    return Ok(unlanded.map(Self::unlanded));
                 }
                 let part =
                     hub.checked_part(&commit, last_commit(project.root()).as_deref(), &verified).await?;
-                let unseen = || Self { has_branch, ..Self::unseen(branch.clone(), &part) };
-                Ok((part.unseen > 0).then(unseen))
+                let waiting = unlanded.filter(|unlanded| unlanded.commit == commit);
+                let users_branch = waiting.and_then(|unlanded| unlanded.users_branch);
+                Ok((part.unseen > 0).then(|| Self::unseen(&branch, users_branch, &part)))
             })
         });
         // Whatever prevents it, the tip is not what was checked.
-        found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, has_branch, ..Self::default() }))
+        found.unwrap_or_else(|_| (!is_checked).then(|| Self { branch, ..Self::default() }))
     }
 
     fn unlanded(unlanded: Unlanded) -> Self {
@@ -143,9 +144,10 @@ impl UnseenCommits {
         }
     }
 
-    fn unseen(branch: String, part: &CheckedPart) -> Self {
+    fn unseen(branch: &str, users_branch: Option<String>, part: &CheckedPart) -> Self {
         Self {
-            branch,
+            has_branch: users_branch.is_some(),
+            branch: users_branch.unwrap_or_else(|| branch.to_owned()),
             commits: Some(part.unseen),
             is_checked_part_waiting: part.commit.is_some() && part.unseen < part.unlanded,
             checked: part.commit.clone(),
@@ -222,15 +224,6 @@ fn has_branches_of_runs(root: &Path) -> bool {
         fs::read_dir(heads).into_iter().flatten().flatten().any(|entry| is_of_run(&entry.file_name()));
     let packed = read_text(&shared.join("packed-refs"), DOCUMENT_LIMIT).ok().flatten();
     loose || packed.is_some_and(|refs| refs.contains(" refs/heads/autonoe"))
-}
-
-/// Whether a repository has the branch.
-fn has_branch(root: &Path, branch: &str) -> bool {
-    let Some(shared) = Repository::around(root).directories.first().cloned() else { return false };
-    let reference = format!("refs/heads/{branch}");
-    let packed = || read_text(&shared.join("packed-refs"), DOCUMENT_LIMIT).ok().flatten().unwrap_or_default();
-    let is_packed = |line: &str| line.split_once(' ').is_some_and(|(_, name)| name == reference);
-    shared.join(&reference).is_file() || packed().lines().any(is_packed)
 }
 
 /// The last commit on the user's branch, if something is verified, but nothing on that commit. Whoever made it: the user, or an agent.

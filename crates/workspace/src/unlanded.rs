@@ -8,6 +8,7 @@ use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
 use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
+use crate::merged_branches::LEFT_APART;
 use crate::project_revision::ProjectRevision;
 use crate::settled::Settled;
 
@@ -25,10 +26,18 @@ export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"; commit=$3; shift 3
 [ $# -gt 0 ] && [ "$(git for-each-ref --count=1 "$@")" ] || set -- refs/heads
 git for-each-ref --contains="$commit" --format='%(refname)' "$@" 2> /dev/null | grep -v '^refs/heads/autonoe[/-]' | head -n 1"#;
 
-/// Lists the branches of runs in the working tree `$1` that are not merged, and their commits. `$2` has all of its objects.
+/// Lists the branches of runs in the working tree `$1` that are not merged, and their commits. `$2` has all of its objects. A branch whose reflog
+/// never says `$3` is the user's own, whatever its name.
 const UNMERGED: &str = r#"cd "$1" || exit 3
-export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-git for-each-ref --no-merged=HEAD --format='%(refname:short) %(objectname)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*'"#;
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"; left_apart=$3
+set -- 'refs/heads/autonoe/**' 'refs/heads/autonoe-*'
+git rev-parse --verify --quiet 'HEAD^{commit}' > /dev/null && set -- --no-merged=HEAD "$@"
+git for-each-ref --format='%(refname) %(objectname)' "$@" |
+while read -r name commit; do
+    log=$(git reflog show --format=%gs "$name" 2> /dev/null)
+    [ -z "$log" ] || echo "$log" | grep -qxF "$left_apart" || continue
+    echo "${name#refs/heads/} $commit"
+done"#;
 
 /// Exits 1 if `$2` and `$3` have no commit in common; in the repository `$1`.
 const MERGE_BASE: &str = r#"git --git-dir="$1" merge-base "$2" "$3""#;
@@ -182,7 +191,8 @@ impl Hub {
     pub(crate) async fn left_apart(&self, from: &ProjectRevision) -> Result<Vec<RunTip>, Fault> {
         let readable = [from.top.clone(), self.layout.base_objects()].into_iter();
         let room = self.room(readable.chain(self.repository().directories), [])?;
-        let listed = room.run(UNMERGED, [&from.top, &self.layout.base_objects()]).await;
+        let base = self.layout.base_objects();
+        let listed = room.run(UNMERGED, [from.top.as_os_str(), base.as_os_str(), LEFT_APART.as_ref()]).await;
         room.close().await;
         let mut apart: Vec<RunTip> = listed?.stdout.lines().filter_map(RunTip::parse).collect();
         self.retain_wanted(&mut apart, from).await?;

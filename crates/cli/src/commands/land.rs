@@ -172,7 +172,7 @@ fn describe_discarded(
         .collect();
     format!(
         "[DISCARDED] {count} commit(s) of {}. The next run begins from your last commit.\n{lost}{left}{below_others}To have them back: git fetch {} {}\n",
-        unlanded.branch,
+        unlanded.users_branch.as_ref().unwrap_or(&unlanded.branch),
         hub.display(),
         discarded.kept,
     )

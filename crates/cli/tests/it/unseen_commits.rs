@@ -377,6 +377,28 @@ fn unrelated_commits_are_for_git_to_merge_as_such() {
     assert!(status.contains(merge), "{status}");
 }
 
+/// A branch of the user's may have the name that a run would give to its own.
+#[test]
+fn a_branch_that_no_run_has_made_is_the_users() {
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    project.git(&["checkout", "-q", "-b", "autonoe/1"]);
+    project.commit(&[("mine.txt", "")]);
+    project.git(&["checkout", "-q", "main"]);
+    let model = model(&runs_and_passes("echo a > a.txt; git add a.txt; git commit -qm made"));
+    let run = project.run(&model, &["run", "--land", "never"]);
+    run.assert_ended("all_passed", 0);
+    assert!(!run.stderr.contains("not known here"), "{}", run.stderr);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("Branch autonoe/1-2 has commits that have not landed"), "{status}");
+    let discarded = command(&project, &["land", "--discard"], 0);
+    assert!(discarded.starts_with("[DISCARDED] 1 commit(s) of autonoe/1-2."), "{discarded}");
+    let status = command(&project, &["status"], 0);
+    assert!(!status.contains("have not landed"), "{status}");
+    assert_eq!(project.git(&["branch", "--list", "--format=%(refname:short)", "autonoe/*"]), "autonoe/1");
+}
+
 #[test]
 fn what_landed_on_another_branch_was_not_reset() {
     let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();

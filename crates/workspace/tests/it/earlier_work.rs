@@ -523,10 +523,13 @@ async fn all_that_is_discarded_of_a_run_is_remembered() {
     left_by_a_run(&fixture, "new.txt").await;
     let first = fixture.hub.unlanded().await.unwrap().unwrap();
     let first_kept = fixture.hub.discard(&first).await.unwrap().kept;
-    // The user has made a branch of the same name.
-    fixture.git(&["checkout", "-q", "-b", "autonoe/1"]);
-    fixture.commit(&[("mine.txt", "the user's\n")]);
-    fixture.git(&["checkout", "-q", "main"]);
+    // A branch of the same name is the user's own, unless a landing has made it.
+    let other = fixture.git(&["commit-tree", "-m", "other", "-p", "main", "main^{tree}"]);
+    fixture.git(&["branch", "autonoe/1", &other]);
+    assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+    fixture.git(&["branch", "-D", "autonoe/1"]);
+    let by_landing = "autonoe: leave commits for you to merge";
+    fixture.git(&["update-ref", "--create-reflog", "-m", by_landing, "refs/heads/autonoe/1", &other]);
     let second = fixture.hub.unlanded().await.unwrap().unwrap();
     for _ in 0..2 {
         let kept = fixture.hub.discard(&second).await.unwrap().kept;
