@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use autonoe_core::ci_files::is_ci_file;
 use autonoe_core::event::HookFile;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::hub_refs;
 use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
@@ -368,7 +369,8 @@ impl<'a> LandingAttempt<'a> {
         why: LandingRefusal,
         changed: &[ChangedFile],
     ) -> Result<LandingRefusal, Fault> {
-        if matches!(why, LandingRefusal::SelfActing(_)) {
+        // Compared with a branch without commits, every file is new.
+        if matches!(why, LandingRefusal::SelfActing(_) | LandingRefusal::Unborn) {
             return Ok(why);
         }
         let files = self.acting_files(changed).await?;
@@ -480,7 +482,11 @@ impl<'a> LandingAttempt<'a> {
 
     async fn check_ancestor(&self) -> Result<(), LandingError> {
         if self.from.commit.is_none() {
-            return Ok(());
+            // The user has had commits, so the work is built on one of them.
+            return match self.hub.commit_of(hub_refs::BASE) {
+                Some(_) => Err(LandingRefusal::Unborn.into()),
+                None => Ok(()),
+            };
         }
         match self.run(IS_ANCESTOR, &[]).await?.code {
             0 => Ok(()),

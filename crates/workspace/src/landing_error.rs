@@ -20,6 +20,8 @@ pub enum LandingRefusal {
     Conflict(Vec<String>),
     /// They have no commit in common with it.
     Unrelated,
+    /// Nothing is committed on the branch that is checked out.
+    Unborn,
     /// Files that act on the user's machine by themselves have changed.
     SelfActing(Vec<String>),
     /// Files by which checks judge have changed.
@@ -38,6 +40,10 @@ pub enum LandingRefusal {
     InProgress(String),
     /// The run ended before anything that they belong to has passed.
     NotPassed,
+    /// The same for a landing that needs checks.
+    NotVerified,
+    /// The run ended, and what is verified was not verified on the last of them.
+    NotConfirmed,
     /// The user wants no landing.
     NotWanted,
     /// A file that would change has uncommitted changes, or something else prevents git from updating files.
@@ -48,6 +54,10 @@ pub enum LandingRefusal {
     CheckedOut { branch: String },
     /// The branch that the user named has other commits.
     Elsewhere { branch: String },
+    /// The user has removed the branch after commits of the run had landed there.
+    BranchGone { branch: String },
+    /// The user has removed commits of the run from the branch.
+    BranchReset { branch: String },
 }
 
 /// Files that are named; the rest is counted.
@@ -71,6 +81,12 @@ impl fmt::Display for LandingRefusal {
             Self::Diverged => write!(f, "they do not continue your branch as it is"),
             Self::Conflict(files) => write!(f, "they conflict with yours in {}", list_files(files)),
             Self::Unrelated => write!(f, "they have no commit in common with your branch"),
+            Self::Unborn => {
+                write!(
+                    f,
+                    "nothing is committed on the branch that is checked out, so they do not continue it"
+                )
+            }
             Self::SelfActing(files) => {
                 write!(
                     f,
@@ -100,11 +116,19 @@ impl fmt::Display for LandingRefusal {
             Self::Names(files) => write!(f, "these names are not UTF-8: {}", list_files(files)),
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
             Self::NotWanted => write!(f, "you asked for no landing"),
-            Self::NotPassed => write!(f, "no deliverable has passed with the last of them"),
+            Self::NotPassed => write!(f, "no further deliverable has passed with the last of them"),
+            Self::NotVerified => write!(f, "no further deliverable was verified with the last of them"),
+            Self::NotConfirmed => write!(f, "not all that is verified was verified on the last of them"),
             Self::Files(why) => write!(f, "your files cannot be updated: {why}"),
             Self::Locked(why) => write!(f, "your branch cannot be changed: {why}"),
             Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),
             Self::Elsewhere { branch } => write!(f, "'{branch}' has commits that these do not continue"),
+            Self::BranchGone { branch } => {
+                write!(f, "'{branch}', on which commits of the run landed, is gone")
+            }
+            Self::BranchReset { branch } => {
+                write!(f, "'{branch}' no longer has the commits of the run that landed there")
+            }
         }
     }
 }
@@ -135,7 +159,7 @@ impl LandingRefusal {
             }
             Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
-            Self::Detached | Self::Switched { .. } => {
+            Self::Detached | Self::Switched { .. } | Self::Unborn => {
                 format!("check out the branch that they are for, then {land}")
             }
             Self::Files(_) | Self::Locked(_) => {
@@ -149,9 +173,14 @@ impl LandingRefusal {
             | Self::Gitlinks(_)
             | Self::Names(_)
             | Self::NotPassed
-            | Self::NotWanted
-            | Self::CheckedOut { .. }
-            | Self::Elsewhere { .. } => merge,
+            | Self::NotVerified
+            | Self::NotConfirmed
+            | Self::NotWanted => merge,
+            Self::CheckedOut { branch: named } => format!("where '{named}' is checked out: {merge}"),
+            Self::Elsewhere { branch: named } | Self::BranchReset { branch: named } => {
+                format!("git switch {named} && {merge}")
+            }
+            Self::BranchGone { branch: named } => format!("git branch {named} {branch}"),
         }
     }
 }

@@ -7,6 +7,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::file_names::shown_name;
 
 use crate::hub::Hub;
+use crate::landing_error::LandingRefusal;
 use crate::project_revision::ProjectRevision;
 
 /// Exit codes of [`CHECK`].
@@ -42,7 +43,41 @@ while [ "$above" != "${above%/*}" ]; do
 done
 exit 0"#;
 
+/// Exit codes of [`HAS`].
+const IS_GONE: i32 = 11;
+const IS_RESET: i32 = 12;
+
+/// Whether the branch `$2` of the repository around `$1` has the commit `$4`, which the hub `$3` has too.
+const HAS: &str = r#"cd "$1" || exit 3
+tip=$(git rev-parse --verify --quiet "refs/heads/$2^{commit}") || exit 11
+[ "$tip" = "$4" ] && exit
+export GIT_ALTERNATE_OBJECT_DIRECTORIES="$3/objects"
+git merge-base --is-ancestor "$4" "$tip" || exit 12"#;
+
 impl Hub {
+    /// Why a branch does not have a commit that has landed there; `None` if it has. What the user has removed must not come back by itself.
+    pub(crate) async fn why_not_on_branch(
+        &self,
+        branch: &str,
+        landed: &str,
+        from: &ProjectRevision,
+    ) -> Result<Option<LandingRefusal>, Fault> {
+        let readable = self.layout.readable().into_iter().chain([from.top.clone()]);
+        let room = self.room(readable.chain(self.repository().directories), [])?;
+        let git = self.layout.git_dir();
+        let args = [from.top.as_os_str(), branch.as_ref(), git.as_os_str(), landed.as_ref()];
+        let found = room.run(HAS, args).await;
+        room.close().await;
+        let found = found?;
+        let branch = branch.to_owned();
+        match found.code {
+            0 => Ok(None),
+            IS_GONE => Ok(Some(LandingRefusal::BranchGone { branch })),
+            IS_RESET => Ok(Some(LandingRefusal::BranchReset { branch })),
+            _ => Err(self.failed(&found.reason())),
+        }
+    }
+
     /// Refuses a branch on which nothing can land. `start` is the commit from which agents work; `None` if it is not known yet.
     pub(crate) async fn check_named_branch(
         &self,

@@ -451,7 +451,9 @@ impl WorkspaceSite {
         } else if self.last_refusal.is_none() {
             let why = match self.options.when {
                 LandWhen::Never => LandingRefusal::NotWanted,
-                LandWhen::Passed | LandWhen::Verified | LandWhen::End => LandingRefusal::NotPassed,
+                LandWhen::Passed => LandingRefusal::NotPassed,
+                LandWhen::Verified => LandingRefusal::NotVerified,
+                LandWhen::End => LandingRefusal::NotConfirmed,
             };
             let (branch, why) = self.hub.leave_apart(&self.workspace, &commit, &self.from, why).await?;
             self.note_apart(&commit, settled)?;
@@ -685,6 +687,12 @@ impl WorkspaceSite {
     }
 
     async fn try_landing(&self, commit: &str, consent: LandingConsent) -> Result<Landing, Fault> {
+        if let (LandingTarget::Branch(named), Some(landed)) = (&self.options.target, &self.last_landed)
+            && let Some(why) = self.hub.why_not_on_branch(named, landed, &self.from).await?
+        {
+            let (branch, why) = self.hub.leave_apart(&self.workspace, commit, &self.from, why).await?;
+            return Ok(Landing::Apart { branch, why });
+        }
         self.hub.land(&self.workspace, commit, &self.from, &self.options.target, consent).await
     }
 

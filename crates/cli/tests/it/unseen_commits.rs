@@ -377,6 +377,28 @@ fn unrelated_commits_are_for_git_to_merge_as_such() {
     assert!(status.contains(merge), "{status}");
 }
 
+#[test]
+fn a_branch_without_commits_is_named_as_what_is_in_the_way() {
+    for checkout in
+        [&["checkout", "-q", "--orphan", "other"][..], &["symbolic-ref", "HEAD", "refs/heads/other"]]
+    {
+        let (project, _) = waiting_run();
+        project.write("SPEC.md", "# Spec\n");
+        project.git(checkout);
+        let status = command(&project, &["status"], 0);
+        assert!(status.contains("Branch autonoe/1 has commits that have not landed"), "{status}");
+        let land = command(&project, &["land"], 7);
+        assert!(
+            land.contains("[NOT LANDED] nothing is committed on the branch that is checked out"),
+            "{land}"
+        );
+        assert!(land.contains("check out the branch that they are for, then `autonoe land`"), "{land}");
+        assert!(!land.contains("self-acting") && !land.contains("by themselves"), "{land}");
+        project.git(&["symbolic-ref", "HEAD", "refs/heads/main"]);
+        assert!(command(&project, &["land"], 0).contains("[LANDED]"));
+    }
+}
+
 /// A branch of the user's may have the name that a run would give to its own.
 #[test]
 fn a_branch_that_no_run_has_made_is_the_users() {

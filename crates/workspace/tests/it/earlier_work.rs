@@ -378,6 +378,59 @@ async fn landed_on_feat(fixture: &HubFixture) {
 }
 
 #[tokio::test]
+async fn a_named_branch_that_the_user_has_changed_during_the_run_is_left_to_the_user() {
+    let commit = ["commit-tree", "-m", "mine", "-p", "feat", "feat^{tree}"];
+    let cases = [
+        ("gone", "'feat', on which commits of the run landed, is gone", "git branch feat autonoe/1"),
+        (
+            "reset",
+            "'feat' no longer has the commits",
+            "git switch feat && git merge --no-overwrite-ignore autonoe/1",
+        ),
+        (
+            "moved",
+            "'feat' has commits that these",
+            "git switch feat && git merge --no-overwrite-ignore autonoe/1",
+        ),
+    ];
+    for (case, said, advice) in cases {
+        let fixture = HubFixture::new().await;
+        let target = LandingTarget::Branch("feat".to_owned());
+        let options = SiteOptions { target, ..SiteOptions::default() };
+        let passed = |ids: &[&str]| Settled {
+            passed: ids.iter().map(|id| (*id).to_owned()).collect(),
+            ..Settled::default()
+        };
+        let (hub, none) = (fixture.hub.clone(), Settled::default());
+        let mut site = WorkspaceSite::prepare(hub, 1, Start::New, options, &none).await.unwrap();
+        fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+        site.session_ended(1, &passed(&["A"])).await.unwrap();
+        let users = match case {
+            "gone" => fixture.git(&["branch", "-D", "feat"]),
+            "reset" => fixture.git(&["branch", "-f", "feat", "main"]),
+            _ => {
+                let mine = fixture.git(&commit);
+                fixture.git(&["branch", "-f", "feat", &mine])
+            }
+        };
+        let before = fixture.git(&["for-each-ref", "refs/heads/feat"]);
+        fixture.work(&site.workspace, &[("more.txt", "agent\n")]);
+        let events = site.session_ended(2, &passed(&["A", "B"])).await.unwrap();
+        let [SiteEvent::Apart { branch, why, .. }] = &events[..] else { panic!("{users}: {events:?}") };
+        assert!(why.to_string().contains(said), "{why}");
+        assert_eq!(why.advice(branch), advice, "{case}");
+        assert_eq!(fixture.git(&["for-each-ref", "refs/heads/feat"]), before, "{case}");
+        // What it advises gets the commits, and later ones land again.
+        if case != "moved" {
+            fixture.git(&["branch", "-f", "feat", "autonoe/1"]);
+            fixture.work(&site.workspace, &[("last.txt", "agent\n")]);
+            let events = site.session_ended(3, &passed(&["A", "B", "C"])).await.unwrap();
+            assert!(matches!(&events[..], [SiteEvent::Landed { .. }]), "{case}: {events:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_landed_on_a_named_branch_is_continued_and_said_so() {
     let fixture = HubFixture::new().await;
     landed_on_feat(&fixture).await;
