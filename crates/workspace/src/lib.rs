@@ -31,6 +31,7 @@ mod ignore_change;
 mod ignore_settings;
 mod imported_modules;
 mod inner_repositories;
+mod killed_work;
 mod landing;
 mod landing_error;
 mod landing_guard;

@@ -82,6 +82,9 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
             lines.push("A landing that was interrupted is finished now.".to_owned());
             present::print_lines(&lines.join("\n"));
         }
+        if args.discard {
+            hub.fetch_killed_work().await?;
+        }
         let Some(unlanded) = hub.unlanded().await? else {
             if finished.is_none() {
                 present::print(NOTHING);

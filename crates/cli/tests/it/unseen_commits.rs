@@ -130,14 +130,14 @@ fn status_says_when_the_users_branch_went_on_after_the_last_check() {
 
 #[test]
 fn discarded_commits_neither_land_nor_are_built_on() {
-    // A killed run has brought only what was claimed; the rest is still in its workspace.
-    for (by, known) in [(Signal::INT, 3), (Signal::KILL, 1)] {
+    // A killed run has brought only what was claimed; the rest is still in its workspace, and is given up too.
+    for by in [Signal::INT, Signal::KILL] {
         let project = stopped_run(&["--land", "never"], by);
         let discarded = command(&project, &["land", "--discard"], 0);
-        assert!(
-            discarded.starts_with(&format!("[DISCARDED] {known} commit(s) of autonoe/1.")),
-            "{discarded}"
-        );
+        assert!(discarded.starts_with("[DISCARDED] 3 commit(s) of autonoe/1."), "{discarded}");
+        let kept = discarded.lines().last().and_then(|line| line.split_once("git ")).expect("a command").1;
+        project.git(&kept.split(' ').collect::<Vec<_>>());
+        let kept = project.git(&["rev-parse", "FETCH_HEAD"]);
         assert!(discarded.contains("Pending again: A."), "{discarded}");
         assert_eq!(project.git(&["branch", "--list", "autonoe/*"]), "", "nothing of them is left");
         let status = command(&project, &["status"], 0);
@@ -163,6 +163,7 @@ fn discarded_commits_neither_land_nor_are_built_on() {
         let back = discarded.lines().last().and_then(|line| line.split_once("git ")).expect("a command").1;
         project.git(&back.split(' ').collect::<Vec<_>>());
         assert_eq!(project.git(&["log", "--format=%s", "FETCH_HEAD"]), "2\n1\nchecked\nwork");
+        assert_eq!(project.git(&["rev-parse", "FETCH_HEAD"]), kept, "a later run does not change it");
     }
 }
 
