@@ -60,6 +60,10 @@ async fn prepare_workspace(
 }
 
 impl LandingPlan<'_> {
+    async fn note_first_verified(&mut self) -> Result<(), Fault> {
+        self.site.note_first_verified(&settled(self.status.as_ref()).await?)
+    }
+
     /// A process may have been killed between a session in which something passed and its landing. It lands now, and not with what the next
     /// session leaves unfinished.
     async fn land_earlier(&mut self) -> Result<(), Fault> {
@@ -82,6 +86,7 @@ impl LandingPlan<'_> {
 #[async_trait]
 impl Plan for LandingPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
+        self.note_first_verified().await?;
         let action = self.inner.next(so_far).await?;
         if std::mem::take(&mut self.is_new) && self.workers.is_empty() {
             self.land_earlier().await?;
@@ -109,6 +114,7 @@ impl Plan for LandingPlan<'_> {
             Some(worker) => worker.session_ended().await?.into_iter().for_each(self.on_event),
             None => self.site.fetch().await?,
         }
+        self.note_first_verified().await?;
         let verdict = self.inner.judge(finished).await?;
         match verdict {
             // Everything was checked once more.
@@ -139,6 +145,7 @@ impl Plan for LandingPlan<'_> {
     }
 
     async fn ended(&mut self) -> Result<(), Fault> {
+        self.note_first_verified().await?;
         self.inner.ended().await?;
         let settled = settled(self.status.as_ref()).await?;
         let events = self.site.run_ended(&settled).await?;

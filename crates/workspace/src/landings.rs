@@ -33,8 +33,9 @@ git log --format=%T "$base..$3" | grep -qxF "$(git rev-parse "$2^{tree}")""#;
 /// Lists the files in which `$2` and `$3` differ, separated by NUL bytes; in the repository `$1`.
 const DIFFERING: &str = r#"git --git-dir="$1" diff-tree -r -z --no-renames --name-only "$2" "$3""#;
 
-/// Prints the first of the commits behind `$2` that `$2` has, or whose files or changes it has; in the repository `$1`.
-const FIRST_IN: &str = r#"export GIT_DIR="$1"; head=$2; shift 2
+/// Prints those of the commits behind `$3` that `$3` has, or whose files or changes it has; in the repository `$1`. If `$2` is `first`, only the
+/// first of them.
+const ARE_IN: &str = r#"export GIT_DIR="$1"; which=$2; head=$3; shift 3
 files() { git rev-parse --verify --quiet "$1^{tree}"; }
 now=$(files "$head")
 has() {
@@ -42,7 +43,10 @@ has() {
     gone=$(git cherry "$head" "$1" 2> /dev/null) && ! echo "$gone" | grep -q '^+'
 }
 for commit; do
-    if has "$commit"; then echo "$commit"; exit; fi
+    if has "$commit"; then
+        echo "$commit"
+        [ "$which" != first ] || exit 0
+    fi
 done"#;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -264,15 +268,31 @@ impl Hub {
         let found = self.first_in(head, &commits).await?;
         let kept = landings.into_iter().find(|landing| Some(&landing.commit) == found.as_ref());
         let kept = kept.map(|landing| landing.settled.passed).unwrap_or_default();
-        Ok(&settled.passed - &kept)
+        let mut lost = &settled.passed - &kept;
+        // Of one run, the user may have merged only the first commits.
+        let mut verified = self.first_verified(settled);
+        verified.retain(|id, _| lost.contains(id));
+        let commits: Vec<&str> = verified.values().map(String::as_str).collect();
+        let merged = self.are_in(head, "all", &commits).await?;
+        lost.retain(|id| !verified.get(id).is_some_and(|commit| merged.contains(commit)));
+        Ok(lost)
     }
 
     /// The first of the commits that `head` has, or whose files or changes it has.
     async fn first_in(&self, head: &str, commits: &[&str]) -> Result<Option<String>, Fault> {
+        Ok(self.are_in(head, "first", commits).await?.pop())
+    }
+
+    /// Those of the commits that `head` has, or whose files or changes it has; `which` is `all`, or `first` for only one of them.
+    async fn are_in(&self, head: &str, which: &str, commits: &[&str]) -> Result<Vec<String>, Fault> {
+        if commits.is_empty() {
+            return Ok(Vec::new());
+        }
         let room = self.room(self.layout.readable(), [])?;
         let git = self.layout.git_dir().display().to_string();
-        let found = room.run(FIRST_IN, [git.as_str(), head].into_iter().chain(commits.iter().copied())).await;
+        let args = [git.as_str(), which, head].into_iter().chain(commits.iter().copied());
+        let found = room.run(ARE_IN, args).await;
         room.close().await;
-        Ok(Some(found?.stdout.trim().to_owned()).filter(|commit| !commit.is_empty()))
+        Ok(found?.stdout.lines().map(str::to_owned).collect())
     }
 }

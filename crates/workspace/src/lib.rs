@@ -20,6 +20,7 @@ mod disk_links;
 mod earlier_work;
 mod excluded_files;
 mod first_commit;
+mod first_verified;
 mod fleet_clone;
 mod git_refusal;
 mod git_settings;

@@ -332,6 +332,14 @@ impl WorkspaceSite {
         }
     }
 
+    /// Notes what was verified since the last call, before it is looked at again on a later commit.
+    pub(crate) fn note_first_verified(&self, settled: &Settled) -> Result<(), Fault> {
+        match self.options.slot.is_some() || self.options.is_throwaway {
+            true => Ok(()),
+            false => self.hub.note_first_verified(settled),
+        }
+    }
+
     /// Whether what has passed must be checked again before it lands, because there are commits since.
     pub(crate) fn must_confirm(&self, settled: &Settled) -> bool {
         let last = self.hub.last_fetched(&self.workspace);

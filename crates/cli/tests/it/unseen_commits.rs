@@ -354,6 +354,23 @@ fn what_the_user_has_merged_stays_passed_when_the_rest_is_discarded() {
     assert!(discarded.contains("Pending again: B.\n"), "the user has A: {discarded}");
 }
 
+/// The second claim, or the last look of the run, has verified both on the last commit.
+#[test]
+fn what_was_verified_on_a_commit_that_the_user_has_merged_stays_passed() {
+    let project = with_two_checks();
+    let model = model(&session(&[
+        ("echo built > a.txt; git add .; git commit -qm a", "A"),
+        ("echo built > b.txt; git add .; git commit -qm b", "B"),
+    ]));
+    project.run(&model, &["run", "-n", "1", "--land", "never"]).assert_ended("all_passed", 0);
+    project.git(&["merge", "-q", "autonoe/1~1"]);
+    let discarded = command(&project, &["land", "--discard"], 0);
+    assert!(discarded.starts_with("[DISCARDED] 1 commit(s) of autonoe/1."), "{discarded}");
+    assert!(discarded.contains("Pending again: B.\n"), "the user has A: {discarded}");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("1/2 deliverables passed"), "{status}");
+}
+
 #[test]
 fn commits_that_do_not_continue_the_users_are_for_git_to_merge() {
     let (project, _) = waiting_run();
