@@ -29,9 +29,18 @@ git ls-files --stage | grep -c '^160000'
 [ "${head%%-*}" ] && git for-each-ref --count=10000 --merged HEAD --format='%(objectname) %(refname)' refs/tags
 exit 0"#;
 
-/// Lists the tracked files that have changes, separated by NUL bytes, with two letters and a space before each name.
-const CHANGED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
-cd "$1" && git --no-optional-locks status --porcelain -z --no-renames --untracked-files=no"#;
+/// Lists the tracked files that have changes, separated by NUL bytes, with two letters and a space before each name. Where `git status` cannot
+/// read the repository's own patterns, which it needs for nothing here, the index is compared with the commit and with the files.
+const CHANGED: &str = r#"export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2" LC_ALL=C
+cd "$1" || exit 3
+git --no-optional-locks status --porcelain -z --no-renames --untracked-files=no 2> /dev/null && exit
+git ls-files -s -z > "$3.entries" || exit
+if git rev-parse --verify --quiet 'HEAD^{tree}' > /dev/null; then
+    git ls-tree -r -z --format='%(objectmode) %(objectname) 0%x09%(path)' HEAD >> "$3.entries" || exit
+fi
+sort -z "$3.entries" | uniq -z -u | sed -z 's/^[^\t]*\t/M  /' || exit
+git --no-optional-locks diff-files -z --name-only > "$3.changed" || exit
+sed -z 's/^/ M /' "$3.changed""#;
 
 /// Lists the files of the working tree `$1` that are neither tracked nor ignored, separated by NUL bytes. The file `$3` has what the user's git
 /// ignores beside what `.gitignore` files say. `git status` would read the repository's own patterns too, which may be a link to a place that

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use autonoe_sandbox::{Bounds, RoomConfig, Sandbox};
+use autonoe_sandbox::{Bounds, RoomConfig, Sandbox, SandboxLayer};
 use autonoe_test_kit::{PATH, TestDirectory, example};
 use autonoe_workspace::{
     Hub, HubLayout, Landing, LandingConsent, LandingTarget, ProjectRevision, UsersMachine, Workspace,
@@ -28,18 +28,32 @@ impl Deref for HubFixture {
 impl HubFixture {
     /// A repository with one commit.
     pub async fn new() -> Self {
+        Self::of(Self::repository(), "").await
+    }
+
+    fn repository() -> TestDirectory {
         let directory = TestDirectory::default();
         directory.git(&["init", "-q", "-b", "main", "."]);
         directory.commit(&[("a.txt", "one\n"), ("dir/b.txt", "two\n"), (".gitignore", "/build/\n")]);
-        Self::of(directory, "").await
+        directory
     }
 
     /// The project is `part` of the directory's project.
     pub async fn of(directory: TestDirectory, part: &str) -> Self {
+        let scratch = directory.home();
+        let sandbox = Sandbox::find(&example("workspace_supervisor"), OsStr::new(PATH), &scratch).await;
+        Self::in_sandbox(directory, part, sandbox.unwrap())
+    }
+
+    /// A repository with one commit. Its git runs in rooms of this layer.
+    pub fn with_layer(layer: SandboxLayer) -> Self {
+        let sandbox = Sandbox::with_layer(&example("workspace_supervisor"), layer, OsStr::new(PATH)).unwrap();
+        Self::in_sandbox(Self::repository(), "", sandbox)
+    }
+
+    fn in_sandbox(directory: TestDirectory, part: &str, sandbox: Sandbox) -> Self {
         let state = directory.home().join("state");
         fs::create_dir(&state).unwrap();
-        let sandbox =
-            Sandbox::find(&example("workspace_supervisor"), OsStr::new(PATH), &state).await.unwrap();
         let room_config = RoomConfig {
             sandbox,
             bounds: Bounds::new(&state, &state, &state),

@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use autonoe_sandbox::SandboxLayer;
 use autonoe_test_kit::TestDirectory;
 use autonoe_workspace::{Preparation, Settled, SiteOptions, Start, WorkspaceSite};
 
@@ -208,15 +209,22 @@ fn link_own_patterns(fixture: &HubFixture, linked: &str) {
 
 #[tokio::test]
 async fn patterns_that_a_link_leads_to_are_those_of_git() {
-    for linked in ["info/exclude", "info"] {
-        let fixture = HubFixture::new().await;
+    let layers = [SandboxLayer::Bubblewrap, SandboxLayer::Landlock];
+    for (layer, linked) in layers.into_iter().flat_map(|layer| [(layer, "info/exclude"), (layer, "info")]) {
+        let fixture = HubFixture::with_layer(layer);
         link_own_patterns(&fixture, linked);
         fixture.write("secret.txt", "x");
         fixture.write("dir/draft.txt", "x");
         fixture.write("a.txt", "changed");
+        fixture.write("staged.txt", "x");
+        fixture.git(&["add", "staged.txt"]);
+        fixture.git(&["rm", "-q", "--cached", "dir/b.txt"]);
         fixture.write(".worktreeinclude", "secret.txt\ndraft.txt\n");
         let hub = fixture.hub.clone();
-        assert_eq!(hub.update().await.unwrap().uncommitted, ["a.txt", ".worktreeinclude", "dir/draft.txt"]);
+        let mut uncommitted = hub.update().await.unwrap().uncommitted;
+        uncommitted.sort();
+        let expected = [".worktreeinclude", "a.txt", "dir/b.txt", "dir/draft.txt", "staged.txt"];
+        assert_eq!(uncommitted, expected, "{layer:?}, {linked}");
         fs::remove_file(fixture.path(".worktreeinclude")).unwrap();
         let options = SiteOptions { includes_uncommitted: true, ..SiteOptions::default() };
         let site = WorkspaceSite::prepare(hub, 1, Start::New, options, &Settled::default()).await.unwrap();
