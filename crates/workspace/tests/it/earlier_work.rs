@@ -377,6 +377,35 @@ async fn landed_on_feat(fixture: &HubFixture) {
     assert_eq!(fixture.git(&["log", "-1", "--format=%s", "feat"]), "work");
 }
 
+/// A deliverable that has landed may be looked at again on later commits, with which nothing more has passed.
+#[tokio::test]
+async fn the_reason_for_unfinished_commits_does_not_deny_what_has_passed() {
+    let cases = [
+        (LandWhen::Passed, "no further deliverable has passed with the last of them"),
+        (LandWhen::Verified, "no further deliverable was verified with the last of them"),
+        (LandWhen::End, "not all that is verified was verified on the last of them"),
+    ];
+    for (when, said) in cases {
+        let fixture = HubFixture::new().await;
+        let options = SiteOptions { when, ..SiteOptions::default() };
+        let (hub, none) = (fixture.hub.clone(), Settled::default());
+        let mut site = WorkspaceSite::prepare(hub, 1, Start::New, options, &none).await.unwrap();
+        let ids = || ["A".to_owned()].into();
+        let first = fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
+        let verified_on = [("A".to_owned(), first)].into();
+        let settled = Settled { passed: ids(), verified: ids(), verified_on };
+        site.session_ended(1, &settled).await.unwrap();
+        let last = fixture.work(&site.workspace, &[("b.txt", "agent\n")]);
+        let settled = match when {
+            LandWhen::End => settled,
+            _ => Settled { verified_on: [("A".to_owned(), last)].into(), ..settled },
+        };
+        let events = site.run_ended(&settled).await.unwrap();
+        let [.., SiteEvent::Apart { why, .. }] = &events[..] else { panic!("{when:?}: {events:?}") };
+        assert_eq!(why.to_string(), said, "{when:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_named_branch_that_the_user_has_changed_during_the_run_is_left_to_the_user() {
     let commit = ["commit-tree", "-m", "mine", "-p", "feat", "feat^{tree}"];
