@@ -393,7 +393,7 @@ async fn the_reason_for_unfinished_commits_does_not_deny_what_has_passed() {
         let ids = || ["A".to_owned()].into();
         let first = fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
         let verified_on = [("A".to_owned(), first)].into();
-        let settled = Settled { passed: ids(), verified: ids(), verified_on };
+        let settled = Settled { passed: ids(), verified: ids(), verified_on, ..Settled::default() };
         site.session_ended(1, &settled).await.unwrap();
         let last = fixture.work(&site.workspace, &[("b.txt", "agent\n")]);
         let settled = match when {
