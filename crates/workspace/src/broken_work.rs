@@ -6,14 +6,18 @@ use crate::hub::Hub;
 use crate::settled::Settled;
 
 impl Hub {
-    /// The ids of what was verified when something last landed, and has failed on commits up to `commit` that are not in `base`.
+    /// The ids of what was verified when something last landed, and has failed on commits up to `commit` that are not in `base`. None if the
+    /// user has gone on since that landing, and may have broken it.
     pub(crate) async fn broken_by(
         &self,
         commit: &str,
         base: Option<&str>,
         settled: &Settled,
     ) -> Result<Vec<String>, Fault> {
-        let had = self.settled_at_landing().unwrap_or_default().verified;
+        let had = match self.last_landing() {
+            Some((landed, settled)) if base == Some(landed.as_str()) => settled.verified,
+            Some(_) | None => return Ok(Vec::new()),
+        };
         let failed: Vec<_> = settled.failed_on.iter().filter(|(id, _)| had.contains(*id)).collect();
         if failed.is_empty() {
             return Ok(Vec::new());

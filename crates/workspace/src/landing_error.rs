@@ -155,7 +155,7 @@ impl LandingRefusal {
                 format!("`autonoe diff` shows them, {land} lands them on the branch that is checked out")
             }
             Self::Broken(_) => {
-                format!("they land once that passes again, or with {land} as they are")
+                format!("they land once it has passed again, or with {land} as they are")
             }
             Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),

@@ -111,7 +111,12 @@ impl Hub {
 
     /// What had been settled when something last landed; `None` if nothing ever did.
     pub(crate) fn settled_at_landing(&self) -> Option<Settled> {
-        self.landings().pop().map(|landing| landing.settled)
+        self.last_landing().map(|(_, settled)| settled)
+    }
+
+    /// The commit that landed last, and what had been settled then.
+    pub(crate) fn last_landing(&self) -> Option<(String, Settled)> {
+        self.landings().pop().map(|landing| (landing.commit, landing.settled))
     }
 
     /// Notes that the user's branch, which is checked out, has a commit, and with it all that is settled.

@@ -672,13 +672,13 @@ impl WorkspaceSite {
     }
 
     /// Leaves commits apart in which agents have changed the file.
-    /// What the checked-out branch has, verified, and fails with the commit. The merge queue of workers accepts no such commit.
+    /// What the checked-out branch has, verified, and was seen to fail with the commit.
     async fn broken_by(&self, commit: &str, settled: &Settled) -> Result<Vec<String>, Fault> {
         match self.options.target {
-            LandingTarget::CheckedOut if !self.is_left => {
+            LandingTarget::CheckedOut => {
                 self.hub.broken_by(commit, self.from.commit.as_deref(), settled).await
             }
-            LandingTarget::CheckedOut | LandingTarget::Branch(_) => Ok(Vec::new()),
+            LandingTarget::Branch(_) => Ok(Vec::new()),
         }
     }
 
