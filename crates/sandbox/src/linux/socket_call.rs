@@ -172,15 +172,8 @@ fn is_unix(socket: &OwnedFd) -> bool {
 
 /// Connects without waiting. A connection that somebody else has accepted ends before it is used.
 fn begin(socket: OwnedFd, server: RoomServer, servers: &OwnServers) -> rustix::io::Result<SocketCall> {
-    let flags = fcntl_getfl(&socket)?;
-    let waits = !flags.contains(OFlags::NONBLOCK);
-    if waits {
-        fcntl_setfl(&socket, flags | OFlags::NONBLOCK)?;
-    }
+    let waits = !fcntl_getfl(&socket)?.contains(OFlags::NONBLOCK);
     let connected = server.connect(&socket);
-    if waits {
-        fcntl_setfl(&socket, flags)?;
-    }
     let is_late = match server {
         RoomServer::Port(_) => connected == Err(Errno::INPROGRESS),
         RoomServer::File(_) => connected == Err(Errno::AGAIN) && waits,
@@ -222,11 +215,18 @@ impl Connecting {
 }
 
 impl RoomServer {
+    /// Connects without waiting, whatever the program has asked for: it could wait longer than the program is there.
     fn connect(&self, socket: &OwnedFd) -> rustix::io::Result<()> {
-        match self {
+        let flags = fcntl_getfl(socket)?;
+        fcntl_setfl(socket, flags | OFlags::NONBLOCK)?;
+        let connected = match self {
             Self::Port(address) => connect(socket, address),
-            Self::File(file) => connect(socket, &SocketAddrUnix::new(descriptor_path(file))?),
-        }
+            Self::File(file) => {
+                SocketAddrUnix::new(descriptor_path(file)).and_then(|path| connect(socket, &path))
+            }
+        };
+        fcntl_setfl(socket, flags)?;
+        connected
     }
 
     /// Ends the connection if somebody else has taken the place of the server at its port.

@@ -374,6 +374,44 @@ def own_unix_servers():
     print("served")
 
 
+def abandoned_connections():
+    """Programs that are killed while they wait for a Unix server keep no others from waiting."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+    server = socket.socket(socket.AF_UNIX)
+    server.bind("deaf")
+    server.listen(1)
+    early = []
+    try:
+        while len(early) < 6000:
+            early.append(socket.socket(socket.AF_UNIX))
+            early[-1].setblocking(False)
+            early[-1].connect("deaf")
+    except BlockingIOError:
+        pass
+
+    def wait():
+        child = os.fork()
+        if child == 0:
+            try:
+                socket.socket(socket.AF_UNIX).connect("deaf")
+                os._exit(0)
+            except OSError:
+                os._exit(1)
+        return child
+
+    children = [wait() for _ in range(80)]
+    time.sleep(1)
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    time.sleep(1)
+    last = wait()
+    time.sleep(0.5)
+    for _ in early[1:]:
+        server.accept()[0].close()
+    print("connected" if os.waitpid(last, 0)[1] == 0 else "refused")
+
+
 def foreign_unix_server(path):
     """A server outside, also behind a link, and with a link that leads to an own server when it is looked at and to the other one later."""
     import threading

@@ -212,6 +212,7 @@ async fn programs_reach_their_own_unix_servers() {
     for layer in BOTH {
         let Some(test_room) = test_room(layer, |_| {}).await else { continue };
         assert_eq!(attack(&test_room, "own_unix_servers").await, "served\n", "{layer:?}");
+        assert_eq!(attack(&test_room, "abandoned_connections").await, "connected\n", "{layer:?}");
     }
 }
 
