@@ -320,22 +320,25 @@ impl NamedPaths {
             let found = users.variables.iter().find(|(name, _)| name == wanted);
             found.map(|(_, value)| value.clone())
         };
+        let mut known = HashSet::new();
         for (name, value) in &users.variables {
             // A shell joins what is quoted with what is beside it, and puts in the values of variables.
             let unquoted = value.replace(['"', '\'', '\\'], "");
             let mut values = expansions(&unquoted, &value_of);
             values.retain(|other| other != value);
             for value in values.iter().chain([value]) {
-                self.relative.add(name, value, |path| tree.within(Path::new(path)));
+                if self.relative.add(name, value, |path| tree.within(Path::new(path))) {
+                    known.insert(name.as_str());
+                }
             }
         }
         let commands = users.variables.iter().filter(|(name, _)| names_commands_of_git(name));
         let commands: Vec<&str> = commands.map(|(_, value)| value.as_str()).collect();
         let mut texts =
             self.add_text(GIT_SETTINGS, &commands.join("\n"), TextKind::Hook, TextSource::default(), tree);
-        // The search path has rules of its own.
+        let is_unknown = |name: &str| is_acting(name) && !known.contains(name);
         let of_project =
-            users.variables.iter().filter(|(name, value)| is_acting(name) && value.contains(&here));
+            users.variables.iter().filter(|(name, value)| is_unknown(name) && value.contains(&here));
         let mut script = String::new();
         for (name, value) in of_project {
             let relative = value.replace(&here, "./");

@@ -91,16 +91,17 @@ enum Origin {
 }
 
 impl RelativePlaces {
-    /// Adds those of a variable in the user's environment. `inside` says where in the working tree an absolute path leads.
-    pub(crate) fn add(&mut self, name: &str, value: &str, inside: impl Fn(&str) -> Vec<String>) {
+    /// Adds those of a variable in the user's environment; says whether it is known what programs load from there. `inside` says where in the
+    /// working tree an absolute path leads.
+    pub(crate) fn add(&mut self, name: &str, value: &str, inside: impl Fn(&str) -> Vec<String>) -> bool {
         let find = |entry: &str| match entry.starts_with(['/', '~']) {
             true => inside(entry).into_iter().map(Place::from_top).collect(),
             false => vec![Place::from_anywhere(plain(entry))],
         };
         if self.add_loaded(name, value, &find) {
-            return;
+            return true;
         }
-        let Some(value) = acting_part(name, value) else { return };
+        let Some(value) = acting_part(name, value) else { return false };
         let is_command = is_command(name);
         for (at, word) in words(&value).enumerate() {
             let word = word.trim_start_matches('@');
@@ -120,6 +121,7 @@ impl RelativePlaces {
                 self.add_names([Some(word), option, joined].into_iter().flatten(), is_place(name));
             }
         }
+        false
     }
 
     /// Adds the files that node may mean by a path without an end.
