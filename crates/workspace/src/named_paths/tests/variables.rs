@@ -32,7 +32,9 @@ fn what_the_users_variables_name_is_held_back() {
         assert!(named.contains(path, FILE), "{path}: {named:?}");
     }
     // Programs of the user's import no module of this name.
-    for path in ["lib/a.py", "lib/util.js", "data/x.csv", "lib/notes.txt", "src/main.rs", "main.py", "cfg/other"] {
+    for path in
+        ["lib/a.py", "lib/util.js", "data/x.csv", "lib/notes.txt", "src/main.rs", "main.py", "cfg/other"]
+    {
         assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
 }
