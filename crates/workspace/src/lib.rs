@@ -56,6 +56,7 @@ mod own_edits;
 mod place_variables;
 mod project_files;
 mod project_revision;
+mod reading_commands;
 mod relative_places;
 mod repository_places;
 mod saved_index;

@@ -345,6 +345,9 @@ fn ordinary_hooks_hold_back_no_sources() {
         "emacs --batch -L src -f batch-byte-compile src/a.el",
         "uv run --directory web pytest && poetry run mypy src",
         "pre-commit run --hook-stage pre-push && lefthook run pre-commit",
+        "black src/*.py && clang-format --dry-run -Werror src/*.c include/*.h",
+        "npx prettier --check \"src/**/*.{js,ts}\"",
+        "if grep -q TODO src/a.py; then exit 1; fi\ntest -f web/index.js",
         "mvn -q -pl web verify; ./gradlew :web:check -PsrcDir=src",
         "tar -czf /tmp/x.tgz src; cp -Rp src /tmp/x; git -C web diff --stat -- src",
     ] {
