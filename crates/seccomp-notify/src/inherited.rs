@@ -1,12 +1,12 @@
 //! Descriptors that this process was started with, beyond its standard streams.
 
-/// The first descriptor that is no standard stream.
+/// The first descriptor after the standard streams.
 const FIRST: libc::c_int = 3;
 
 /// The most descriptors that are looked at one by one, as many as Linux allows a process by default.
 const MOST: libc::c_int = 1 << 20;
 
-/// Programs that this process starts do not get them: whoever holds a directory of the machine can leave any room through it. Some
+/// Programs that this process starts do not get them: a program that has a directory of the machine open can leave any room through it. Some
 /// programs leave them open in what they start, such as `flock` its lock. Here they stay open, so that such a lock is held.
 pub fn keep_from_programs() {
     #[cfg(target_os = "linux")]
@@ -14,7 +14,7 @@ pub fn keep_from_programs() {
         return;
     }
     for descriptor in FIRST..limit() {
-        // SAFETY: the call takes numbers, and sets a flag. A number that is no descriptor is an error without effect.
+        // SAFETY: the call takes numbers, and sets a flag. A number that is not a descriptor is an error without effect.
         #[allow(unsafe_code)]
         let _ = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) };
     }

@@ -74,7 +74,7 @@ const DIRECTORIES: &[&str] = &[
 /// Variables whose value is a directory in which git or a compiler looks for its own programs.
 const PROGRAM_DIRECTORIES: &[&str] = &["COMPILER_PATH", "GCC_EXEC_PREFIX", "GIT_EXEC_PATH"];
 
-/// Variables with such names whose words are no files, or that say what runs just now.
+/// Variables with such names whose words are not files, or that say what runs just now.
 const OTHERS: &[&str] = &["DJANGO_SETTINGS_MODULE", "npm_command"];
 const BEGINNINGS_OF_OTHERS: &[&str] = &["npm_package_"];
 

@@ -301,7 +301,7 @@ fn parse(bytes: &[u8]) -> rustix::io::Result<CallAddress> {
         }),
         libc::AF_UNIX => match CString::new(path_of(bytes)) {
             Ok(path) if !path.is_empty() => Ok(CallAddress::Path(path)),
-            // A name that is no path can be anybody's.
+            // An abstract name may belong to any program.
             _ => Err(Errno::ACCESS),
         },
         libc::AF_INET | libc::AF_INET6 | libc::AF_NETLINK => Err(Errno::INVAL),
