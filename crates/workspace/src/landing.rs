@@ -69,10 +69,15 @@ const ENTER_TREE: &str = r#"cd "$1" || exit 3
 export GIT_DIR="$2" GIT_WORK_TREE="$1" GIT_INDEX_FILE="$3"
 "#;
 
-/// Tries with a copy of the index whether it and the working tree can be updated, and touches nothing. If not, lists the uncommitted files.
-const TRY: &str = r#"old=$4
+/// Sets `old` to what git is to take for the user's last commit: with the changes that were entered in the index, if there are any. Git
+/// would refuse a file that stands where that commit has a directory.
+const OLD: &str = r#"old=$4
+[ ! -f "$2/adopted" ] || old=$(cat "$2/adopted")
 [ "$old" ] || old=$(git hash-object -w -t tree /dev/null) || exit
-export GIT_INDEX_FILE="$2/tried"
+"#;
+
+/// Tries with a copy of the index whether it and the working tree can be updated, and touches nothing. If not, lists the uncommitted files.
+const TRY: &str = r#"export GIT_INDEX_FILE="$2/tried"
 git update-index -q --refresh > /dev/null
 git read-tree --dry-run -m -u "$old" "$5" || { git diff-files -z --name-only; exit 1; }
 "#;
@@ -83,8 +88,7 @@ const NOT_STAGED: &str = r#"git diff-index --cached -z --name-only "$5""#;
 /// Updates index and working tree. Not even ignored files are overwritten. Prints the names of files that are not as the index says.
 const UPDATE: &str = r#"export GIT_AUTHOR_NAME=autonoe GIT_AUTHOR_EMAIL=autonoe@localhost
 export GIT_COMMITTER_NAME=autonoe GIT_COMMITTER_EMAIL=autonoe@localhost
-old=$4
-[ "$old" ] || old=$(git commit-tree -m nothing "$(git hash-object -w -t tree /dev/null)") || exit
+[ "$old" = "$4" ] || old=$(git commit-tree -m "what the user has" "$old") || exit
 echo "$old" > "$2/HEAD"
 git checkout --quiet --no-overwrite-ignore --detach "$5" || exit
 git update-index -q --refresh > /dev/null
@@ -113,8 +117,10 @@ old=$(git rev-parse --verify --quiet "refs/heads/$6^{commit}")
 [ -z "$old" ] || git --git-dir="$2" merge-base --is-ancestor "$old" "$5" || exit 12
 git update-ref --create-reflog -m "autonoe: land" "refs/heads/$6" "$5" "$old""#;
 
-/// Enters the lines of the file `$6` in the user's index.
-const ENTER: &str = r#"git update-index -z --index-info < "$6""#;
+/// Enters the lines of the file `$6` in the user's index. Notes the tree that the user's last commit would have with them.
+const ENTER: &str = r#"git update-index -z --index-info < "$6" || exit
+export GIT_INDEX_FILE="$2/adopting"
+git read-tree "$old" && git update-index -z --index-info < "$6" && git write-tree > "$2/adopted""#;
 
 /// How commits came to the user's repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -525,7 +531,7 @@ impl<'a> LandingAttempt<'a> {
             }
             _ => {}
         }
-        let tried = self.run_in_tree(&format!("{TRY}{NOT_STAGED}"), &[]).await?;
+        let tried = self.run_in_tree(&format!("{OLD}{TRY}{NOT_STAGED}"), &[]).await?;
         if tried.code == 0 {
             let same = staged(changed, &tried.stdout);
             return match self.in_the_way(changed, &same) {
@@ -586,7 +592,7 @@ impl<'a> LandingAttempt<'a> {
                 return Err(error);
             }
         };
-        let updated = self.run_in_tree(UPDATE, &[]).await?;
+        let updated = self.run_in_tree(&format!("{OLD}{UPDATE}"), &[]).await?;
         let Some(why) = self.why_not_updated(changed, &updated).await? else {
             return match lock.commit().await {
                 Ok(()) => Ok(()),
@@ -661,9 +667,12 @@ impl<'a> LandingAttempt<'a> {
             true => self.is_missing(file),
             false => !differing.contains(&file.path),
         };
-        let entries: String = changed.iter().filter(is_same).map(|file| file.as_index_line()).collect();
+        // First what is gone: a file may have taken the place of a directory.
+        let (gone, there): (Vec<_>, Vec<_>) =
+            changed.iter().filter(is_same).partition(|file| file.is_deletion());
+        let entries: String = gone.into_iter().chain(there).map(|file| file.as_index_line()).collect();
         let list = self.list("entries", &entries)?;
-        self.must_succeed(self.run_in_tree(ENTER, &[&list]).await?).map(drop)
+        self.must_succeed(self.run_in_tree(&format!("{OLD}{ENTER}"), &[&list]).await?).map(drop)
     }
 }
 

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -62,6 +63,31 @@ async fn a_directory_in_place_of_a_file_lands() {
     assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
     assert_eq!(fixture.read("a.txt/inside") + &fixture.read("link/inside"), "new\nnew\n");
+}
+
+/// As with `--include-uncommitted`: the commits have what the user has done to the files, too.
+#[tokio::test]
+async fn a_file_or_link_that_the_user_has_put_in_place_of_a_directory_lands() {
+    type Put = fn(&Path);
+    let puts: [Put; 3] = [
+        |place| fs::write(place, "a file\n").unwrap(),
+        |place| symlink("other", place).unwrap(),
+        |place| symlink("missing", place).unwrap(),
+    ];
+    for put in puts {
+        let fixture = HubFixture::new().await;
+        let (workspace, revision) = fixture.workspace().await;
+        for tree in [workspace.tree(), fixture.path("")] {
+            fs::create_dir(tree.join("other")).unwrap();
+            fs::write(tree.join("other/b.txt"), "two\n").unwrap();
+            fs::remove_dir_all(tree.join("dir")).unwrap();
+            put(&tree.join("dir"));
+        }
+        fixture.work(&workspace, &[("new.txt", "new\n")]);
+        assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+        assert_eq!(fixture.git(&["status", "--porcelain"]), "");
+        assert_eq!(fixture.read("new.txt"), "new\n");
+    }
 }
 
 #[tokio::test]
