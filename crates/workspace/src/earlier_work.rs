@@ -72,19 +72,16 @@ impl Hub {
         } else if self.is_discarded(branch, &commit, from).await? {
             return Ok(EarlierWork::None);
         } else {
-            match self.removed(&commit, from).await? {
-                Removed::Nothing if self.is_rejected(&commit, from).await? => {
-                    return Ok(EarlierWork::Rejected);
-                }
-                Removed::Nothing => {}
+            let why = match self.removed(&commit, from).await? {
+                Removed::Nothing => match self.rejected(&commit, from).await? {
+                    Some((rejected, _)) if rejected == commit => return Ok(EarlierWork::Rejected),
+                    rejected => rejected.map(|(_, why)| why),
+                },
                 Removed::All => return Ok(EarlierWork::None),
-                Removed::Part => {
-                    let why = LandingRefusal::Diverged;
-                    return self
-                        .leave_behind(&existing, &commit, from, why)
-                        .await
-                        .map(EarlierWork::LeftBehind);
-                }
+                Removed::Part => Some(LandingRefusal::Diverged),
+            };
+            if let Some(why) = why {
+                return self.leave_behind(&existing, &commit, from, why).await.map(EarlierWork::LeftBehind);
             }
         }
         if from.commit.as_ref() != Some(&commit) && self.is_rewritten(&commit, from).await? {
@@ -135,12 +132,19 @@ impl Hub {
         }))
     }
 
-    /// Whether a commit had landed on a branch that the user has named, and the user has removed it from there, and does not have it in other
-    /// commits either, as after a squash.
-    async fn is_rejected(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
-        Ok(self.landed_on(commit).is_some()
-            && !self.is_landed(commit, from).await?
-            && !self.is_rewritten(commit, from).await?)
+    /// A commit, or one that it is built on, that had landed on a branch which the user has named, and how the user has removed it from there.
+    /// `None` if there is none, or the user has its changes in other commits, as after a squash.
+    async fn rejected(
+        &self,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<Option<(String, LandingRefusal)>, Fault> {
+        let Some((landed, branch)) = self.last_on_named_branch(commit, from).await? else { return Ok(None) };
+        if self.is_landed(&landed, from).await? || self.is_rewritten(&landed, from).await? {
+            return Ok(None);
+        }
+        let why = self.why_not_on_branch(&branch, &landed, from).await?;
+        Ok(why.map(|why| (landed, why)))
     }
 
     /// Puts a commit on the branch of its run, in the hub and in the user's repository. Returns a sentence for the user.

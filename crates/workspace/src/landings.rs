@@ -1,6 +1,6 @@
 //! What has landed, and with which deliverables: so it is known what the user's branch has, and what was removed from it since.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 
@@ -19,7 +19,7 @@ const FILE: &str = "landings.jsonl";
 const REMEMBERED: usize = 500;
 
 /// Lists the commits that `$2` has and `$3` does not; in the repository `$1`.
-const BEYOND: &str = r#"git --git-dir="$1" rev-list "$2" "^$3""#;
+const BEYOND: &str = r#"git --git-dir="$1" rev-list --topo-order "$2" "^$3""#;
 
 /// Whether the changes of `$2` are on the way to `$3` in other commits, as after a rebase, or a commit there has all of its changes or its files,
 /// as after a squash; in the repository `$1`.
@@ -211,17 +211,36 @@ impl Hub {
         let Some(head) = from.commit.as_deref().filter(|head| !landed.is_empty() && *head != commit) else {
             return Ok(Removed::Nothing);
         };
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let beyond = room.run(BEYOND, [git.as_str(), commit, head]).await;
-        room.close().await;
-        let beyond = beyond?.stdout;
+        let beyond = self.commits_beyond(commit, head).await?;
         let is_landed = |commit: &str| landed.contains(commit);
         Ok(match beyond.lines().any(is_landed) {
             false => Removed::Nothing,
             true if is_landed(commit) => Removed::All,
             true => Removed::Part,
         })
+    }
+
+    /// The last commit below `commit`, or itself, that has landed on a branch which the user had named, and that branch, as far as what is
+    /// checked out does not have it.
+    pub(crate) async fn last_on_named_branch(
+        &self,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<Option<(String, String)>, Fault> {
+        let named = self.all_landings().into_iter().filter_map(|note| Some((note.commit, note.branch?)));
+        let mut named: HashMap<String, String> = named.collect();
+        let Some(head) = from.commit.as_deref().filter(|_| !named.is_empty()) else { return Ok(None) };
+        let beyond = self.commits_beyond(commit, head).await?;
+        Ok(beyond.lines().find_map(|commit| named.remove_entry(commit)))
+    }
+
+    /// The commits that `commit` has and `head` does not, a line each, the last one first.
+    async fn commits_beyond(&self, commit: &str, head: &str) -> Result<String, Fault> {
+        let room = self.room(self.layout.readable(), [])?;
+        let git = self.layout.git_dir().display().to_string();
+        let beyond = room.run(BEYOND, [git.as_str(), commit, head]).await;
+        room.close().await;
+        Ok(beyond?.stdout)
     }
 
     /// Whether the user has the changes of a commit in other commits, or all of its files in one.

@@ -482,6 +482,25 @@ async fn what_the_user_has_removed_from_a_named_branch_does_not_come_back() {
     assert_eq!(site.lost, ["A".to_owned()].into(), "what passed with it is pending again");
 }
 
+#[tokio::test]
+async fn work_beyond_what_was_removed_from_a_named_branch_is_left_on_its_branch() {
+    for command in [&["branch", "-D", "feat"][..], &["branch", "-f", "feat", "main"]] {
+        let fixture = HubFixture::new().await;
+        landed_on_feat(&fixture).await;
+        let mut site = run(&fixture, 2).await;
+        fixture.git(command);
+        fixture.work(&site.workspace, &[("more.txt", "agent\n")]);
+        let passed = Settled { passed: ["A".to_owned(), "B".to_owned()].into(), ..Settled::default() };
+        site.run_ended(&passed).await.unwrap();
+        let (hub, options) = (fixture.hub.clone(), SiteOptions::default());
+        let site = WorkspaceSite::prepare(hub, 3, Start::New, options, &passed).await.unwrap();
+        assert_eq!(ahead(&fixture, &site), "", "{command:?}");
+        assert_eq!(site.lost, passed.passed, "{command:?}");
+        let warning = site.warning.unwrap_or_default();
+        assert!(warning.contains("have not landed: 'feat'"), "{warning}");
+    }
+}
+
 /// What counts is the branch on which it landed, if that is known and there.
 #[tokio::test]
 async fn a_copy_of_the_branch_does_not_hide_that_landed_commits_were_removed() {
