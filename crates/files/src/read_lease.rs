@@ -21,7 +21,7 @@ impl ReadLease {
     /// `file` must be open for reading only.
     pub fn take(file: File) -> Result<Self, LeaseError> {
         use std::{io::ErrorKind, os::fd::AsFd};
-        match autonoe_seccomp_notify::lease::take_read_lease(file.as_fd()) {
+        match autonoe_kernel_calls::lease::take_read_lease(file.as_fd()) {
             Ok(()) => Ok(Self(file)),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Err(LeaseError::HasWriter),
             Err(error) => Err(LeaseError::Unsupported(error.to_string())),
@@ -31,7 +31,7 @@ impl ReadLease {
     /// Whether nobody has tried to write the file since the lease was taken.
     pub fn holds(&self) -> bool {
         use std::os::fd::AsFd;
-        autonoe_seccomp_notify::lease::has_read_lease(self.0.as_fd())
+        autonoe_kernel_calls::lease::has_read_lease(self.0.as_fd())
     }
 }
 

@@ -50,7 +50,7 @@ mod other_os;
 /// Runs the supervisor or the room if the first argument of our binary asks for it, and returns the exit code. Call it
 /// before doing anything else: it also sees to it that no program inherits what this process was given.
 pub fn run_helper_process(first_argument: Option<&OsStr>) -> Option<i32> {
-    autonoe_seccomp_notify::inherited::keep_from_programs();
+    autonoe_kernel_calls::inherited::keep_from_programs();
     match first_argument?.to_str()? {
         SUPERVISOR_ARG => Some(supervisor::run_supervisor()),
         ROOM_ARG => Some(room_process::run_room()),

@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, CString};
 
-use autonoe_seccomp_notify::PendingSystemCall;
+use autonoe_kernel_calls::PendingSystemCall;
 use libc::c_long;
 use rustix::fs::{Gid, Mode, Timespec, Timestamps, Uid, XattrFlags};
 use rustix::io::Errno;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use autonoe_seccomp_notify::{Inheritance, PendingSystemCall, SeccompListener};
+use autonoe_kernel_calls::{Inheritance, PendingSystemCall, SeccompListener};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, chmodat, chownat, fstat, removexattr, setxattr, utimensat};
 use rustix::io::Errno;

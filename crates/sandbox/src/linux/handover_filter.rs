@@ -5,14 +5,14 @@
 
 use std::io;
 
-use autonoe_seccomp_notify::SeccompListener;
+use autonoe_kernel_calls::SeccompListener;
 use libc::{SECCOMP_RET_ALLOW, SECCOMP_RET_USER_NOTIF, sock_filter};
 
 use super::{attribute_call, bpf, socket_call, terminal_call};
 
 /// Applies the filter to this process and everything it starts. Returns the listener, which must not stay in the room.
 pub(crate) fn install() -> io::Result<SeccompListener> {
-    autonoe_seccomp_notify::install(&program()).map_err(|error| match error.raw_os_error() {
+    autonoe_kernel_calls::install(&program()).map_err(|error| match error.raw_os_error() {
         Some(libc::EBUSY) => io::Error::other(
             "Autonoe runs in a sandbox or container that answers system calls itself, and the kernel allows one such filter",
         ),

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::thread::sleep;
 use std::time::Duration;
 
-use autonoe_seccomp_notify::PendingSystemCall;
+use autonoe_kernel_calls::PendingSystemCall;
 use libc::c_long;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};

@@ -5,7 +5,7 @@
 
 use std::os::fd::OwnedFd;
 
-use autonoe_seccomp_notify::{Inheritance, PendingSystemCall};
+use autonoe_kernel_calls::{Inheritance, PendingSystemCall};
 use rustix::io::Errno;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer};
 
