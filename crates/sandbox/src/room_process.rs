@@ -10,16 +10,15 @@ use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use autonoe_kernel_calls::{Forked, fork};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, getpid, wait};
 
 use crate::bounds::{RoomLimits, SandboxLayer};
 use crate::signals::Signals;
-use crate::supervisor::{EXIT_SUPERVISOR_FAILED, STOP_GRACE, SUPERVISOR_ARG};
+use crate::supervisor::{EXIT_SUPERVISOR_FAILED, STOP_GRACE, supervise};
 use crate::system::{self, Confinement, SharedMemoryMonitor, SignalScope};
 use crate::wire::{self, RoomEvent, RoomSetup};
 
@@ -35,8 +34,9 @@ const SHUTDOWN_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Runs the room and returns the exit code for the process. Its standard input must be a socket: the process receives the
 /// bounds over it, then a socket for each supervisor, and exits when it closes. Must be called before any thread is started.
 pub(crate) fn run_room() -> i32 {
-    match wire::inherited_socket().and_then(|socket| serve(&socket)) {
-        Ok(()) => 0,
+    match wire::inherited_socket().and_then(serve) {
+        Ok(RoomEnd::Closed) => 0,
+        Ok(RoomEnd::Supervisor(socket)) => supervise(socket),
         Err(error) => {
             let _ = writeln!(io::stderr(), "autonoe: the room failed: {error}");
             EXIT_SUPERVISOR_FAILED
@@ -44,32 +44,43 @@ pub(crate) fn run_room() -> i32 {
     }
 }
 
-fn serve(socket: &UnixStream) -> io::Result<()> {
-    let Some((setup, _)) = wire::receive::<RoomSetup>(socket)? else {
+/// How the room's main function ends in this process.
+enum RoomEnd {
+    Closed,
+    /// This process is a copy of the room's, to supervise the program that is asked for over the socket. Starting our binary once more takes
+    /// several times as long.
+    Supervisor(UnixStream),
+}
+
+fn serve(socket: UnixStream) -> io::Result<RoomEnd> {
+    let Some((setup, _)) = wire::receive::<RoomSetup>(&socket)? else {
         return Err(io::Error::other(
             "it received no bounds; autonoe starts this command itself, do not run it by hand",
         ));
     };
     system::adopt_orphans()?;
     let signals = Signals::install()?;
-    let own_binary = std::env::current_exe()?;
     let signal_scope = match prepare(&setup) {
         Ok((listeners, signal_scope)) => {
             let fds: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
-            wire::send(socket, &RoomEvent::Ready, &fds)?;
+            wire::send(&socket, &RoomEvent::Ready, &fds)?;
             signal_scope
         }
-        Err(error) => return wire::send(socket, &RoomEvent::Failed(error.to_string()), &[]),
+        Err(error) => {
+            wire::send(&socket, &RoomEvent::Failed(error.to_string()), &[])?;
+            return Ok(RoomEnd::Closed);
+        }
     };
     let mut room = RoomServer {
-        socket,
-        own_binary,
+        socket: &socket,
         supervisors: HashSet::new(),
         monitor: LimitMonitor { setup, free: 0, shared_memory: SharedMemoryMonitor::default() },
         signal_scope,
     };
     let ended = room.run(&signals);
-    room.shut_down(&signals);
+    if !matches!(ended, Ok(RoomEnd::Supervisor(_))) {
+        room.shut_down(&signals);
+    }
     ended
 }
 
@@ -84,14 +95,13 @@ fn prepare(setup: &RoomSetup) -> io::Result<(Vec<OwnedFd>, Option<SignalScope>)>
 
 struct RoomServer<'a> {
     socket: &'a UnixStream,
-    own_binary: PathBuf,
     supervisors: HashSet<Pid>,
     monitor: LimitMonitor,
     signal_scope: Option<SignalScope>,
 }
 
 impl RoomServer<'_> {
-    fn run(&mut self, signals: &Signals) -> io::Result<()> {
+    fn run(&mut self, signals: &Signals) -> io::Result<RoomEnd> {
         loop {
             // Stop signals change nothing: they come from programs in the room. The orchestrator closes the socket.
             let busy = self.reap();
@@ -100,36 +110,34 @@ impl RoomServer<'_> {
                 system::kill_descendants(self.signal_scope.as_ref());
             }
             if signals.wait(Some(self.socket.as_fd()), busy.then_some(LIMIT_CHECK_INTERVAL))?
-                && !self.start_supervisor()?
+                && let Some(end) = self.start_supervisor()?
             {
-                return Ok(());
+                return Ok(end);
             }
         }
     }
 
-    /// Starts a supervisor for each socket received. Returns false when our own socket has closed.
-    fn start_supervisor(&mut self) -> io::Result<bool> {
+    /// Makes a supervisor for each socket received. Returns how this process ends: the copy becomes the supervisor, and the room ends when our
+    /// own socket has closed.
+    fn start_supervisor(&mut self) -> io::Result<Option<RoomEnd>> {
         let Some(((), fds)) = wire::receive::<()>(self.socket)? else {
-            return Ok(false);
+            return Ok(Some(RoomEnd::Closed));
         };
         for fd in fds {
             // If the supervisor cannot be started, the orchestrator sees the socket close.
-            let started = Command::new(&self.own_binary)
-                .arg(SUPERVISOR_ARG)
-                .env_clear()
-                .stdin(fd)
-                .stdout(Stdio::null())
-                .spawn();
-            match started {
-                Ok(supervisor) => {
-                    self.supervisors.insert(Pid::from_child(&supervisor));
+            match fork() {
+                Ok(Forked::Child) => {
+                    // The room's own socket is the room's alone.
+                    rustix::stdio::dup2_stdin(&fd)?;
+                    return Ok(Some(RoomEnd::Supervisor(UnixStream::from(fd))));
                 }
+                Ok(Forked::Parent { child }) => self.supervisors.extend(Pid::from_raw(child)),
                 Err(error) => {
                     let _ = writeln!(io::stderr(), "autonoe: cannot start a supervisor: {error}");
                 }
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Sends SIGTERM to every process and, after [`STOP_GRACE`], SIGKILL to the rest. Supervisors exit with their programs.

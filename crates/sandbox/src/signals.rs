@@ -10,7 +10,9 @@ use std::time::Duration;
 use crate::system;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use signal_hook::SigId;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::low_level::{pipe, unregister};
 
 /// Whether this process ignores a signal. Ignored signals are inherited: under `nohup`, SIGHUP is. Call it before a handler
 /// is installed. Always false on systems without `/proc`.
@@ -23,6 +25,7 @@ pub fn is_ignored(signal: i32) -> bool {
 pub(crate) struct Signals {
     wake: UnixStream,
     stop: Arc<AtomicBool>,
+    actions: Vec<SigId>,
 }
 
 impl Signals {
@@ -31,12 +34,13 @@ impl Signals {
         wake.set_nonblocking(true)?;
         let stop = Arc::new(AtomicBool::new(false));
         // Signals that were ignored at our start stay ignored, here and in our children; the closing socket still stops us.
+        let mut actions = Vec::new();
         for signal in [SIGTERM, SIGINT, SIGHUP, SIGQUIT].into_iter().filter(|signal| !is_ignored(*signal)) {
-            signal_hook::flag::register(signal, Arc::clone(&stop))?;
-            signal_hook::low_level::pipe::register(signal, notify.try_clone()?)?;
+            actions.push(signal_hook::flag::register(signal, Arc::clone(&stop))?);
+            actions.push(pipe::register(signal, notify.try_clone()?)?);
         }
-        signal_hook::low_level::pipe::register(SIGCHLD, notify)?;
-        Ok(Self { wake, stop })
+        actions.push(pipe::register(SIGCHLD, notify)?);
+        Ok(Self { wake, stop, actions })
     }
 
     /// Whether a stop signal has arrived since the last call.
@@ -57,5 +61,14 @@ impl Signals {
         let mut buffer = [0; 64];
         while matches!((&self.wake).read(&mut buffer), Ok(n) if n > 0) {}
         Ok(readable)
+    }
+}
+
+/// A copy of the process has handlers of its own, and must not wake the other one.
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for action in self.actions.drain(..) {
+            unregister(action);
+        }
     }
 }

@@ -52,7 +52,15 @@ const KILL_PAUSE: Duration = Duration::from_millis(10);
 /// Runs the supervisor and returns the exit code for the process. Its standard input must be a socket: it receives the
 /// request and sends the report over it, and stops when it closes. Must be called before any thread is started.
 pub(crate) fn run_supervisor() -> i32 {
-    let result = wire::inherited_socket().map_err(SupervisorError::setup("use its socket")).and_then(serve);
+    exit_code(wire::inherited_socket().map_err(SupervisorError::setup("use its socket")).and_then(serve))
+}
+
+/// Like [`run_supervisor`], in a process that a room has made for it.
+pub(crate) fn supervise(socket: UnixStream) -> i32 {
+    exit_code(serve(socket))
+}
+
+fn exit_code(result: Result<(), SupervisorError>) -> i32 {
     match result {
         Ok(()) => 0,
         Err(error) => {
