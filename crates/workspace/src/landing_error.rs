@@ -28,7 +28,7 @@ pub enum LandingRefusal {
     Protected(Vec<String>),
     /// The file that only the user and the run edit has changed.
     UsersOwn(String),
-    /// These deliverables, which the user's branch has, fail with them.
+    /// These deliverables, which the user's branch has, verified, have not passed with them.
     Broken(Vec<String>),
     /// Another reason, and files that act by themselves, of which a user who merges by hand should know.
     AndSelfActing { why: Box<Self>, files: Vec<String> },
@@ -104,7 +104,7 @@ impl fmt::Display for LandingRefusal {
             }
             Self::UsersOwn(file) => write!(f, "they change {file}, which agents must not edit"),
             Self::Broken(ids) => {
-                write!(f, "what was verified before fails with them: {}", list_files(ids))
+                write!(f, "what was verified before has not passed with them: {}", list_files(ids))
             }
             Self::Gitlinks(paths) => {
                 write!(

@@ -131,6 +131,13 @@ impl Hub {
         self.append_landing(&note).map_err(|error| self.unwritable(&error))
     }
 
+    /// Notes what is settled now of what has landed last.
+    pub(crate) fn note_settled(&self, settled: &Settled) -> Result<(), Fault> {
+        let Some(last) = self.landings().pop() else { return Ok(()) };
+        let note = LandingNote { settled: settled.clone(), ..last };
+        self.append_landing(&note).map_err(|error| self.unwritable(&error))
+    }
+
     /// Notes what the user had before the first run.
     pub(crate) fn note_users_own(&self, commit: &str, settled: &Settled) -> Result<(), Fault> {
         let note = LandingNote { is_users: true, ..LandingNote::new(commit, settled) };

@@ -15,9 +15,9 @@ pub struct Settled {
     /// The commits on which they were verified, by id.
     #[serde(skip)]
     pub verified_on: BTreeMap<String, String>,
-    /// The commits on which others have failed, by id.
+    /// The ids of the others, with the commits on which they have failed.
     #[serde(skip)]
-    pub failed_on: BTreeMap<String, String>,
+    pub not_passed: BTreeMap<String, Option<String>>,
 }
 
 impl Settled {
@@ -33,11 +33,10 @@ impl Settled {
             verified_on: verified()
                 .filter_map(|item| Some((item.id.clone(), item.finding.as_ref().and_then(on)?)))
                 .collect(),
-            failed_on: status
+            not_passed: status
                 .active()
-                .filter_map(|item| {
-                    Some((item.id.clone(), item.finding.as_ref().filter(failed).and_then(on)?))
-                })
+                .filter(|item| item.status != DeliverableStatus::Passed)
+                .map(|item| (item.id.clone(), item.finding.as_ref().filter(failed).and_then(on)))
                 .collect(),
         }
     }
@@ -48,7 +47,7 @@ impl Settled {
             passed: &self.passed & &other.passed,
             verified: &self.verified & &other.verified,
             verified_on: BTreeMap::new(),
-            failed_on: BTreeMap::new(),
+            not_passed: BTreeMap::new(),
         }
     }
 }

@@ -425,6 +425,7 @@ impl WorkspaceSite {
     /// Saves what is left at the end of a run. Commits that have not landed are put on a branch of their own.
     pub async fn run_ended(&mut self, settled: &Settled) -> Result<Vec<SiteEvent>, Fault> {
         if self.options.is_throwaway {
+            self.hub.forget_verified(settled)?;
             return Ok(self.hub.carry_note_home(&self.workspace)?.into_iter().collect());
         }
         // What was refused sessions ago, and is again, is said once more, where the user looks first.
@@ -598,7 +599,7 @@ impl WorkspaceSite {
         {
             self.from.commit = Some(included);
         }
-        let broken = self.broken_by(&commit, settled).await?;
+        let broken = self.broken(settled).await?;
         let landing = match self.own_file_change(&commit, consent).await? {
             _ if !broken.is_empty() => self.refuse(&commit, LandingRefusal::Broken(broken)).await?,
             Some((file, OwnFileChange::Agents)) => {
@@ -671,12 +672,11 @@ impl WorkspaceSite {
         Ok(Some((file, change)))
     }
 
-    /// Leaves commits apart in which agents have changed the file.
-    /// What the checked-out branch has, verified, and was seen to fail with the commit.
-    async fn broken_by(&self, commit: &str, settled: &Settled) -> Result<Vec<String>, Fault> {
+    /// What the checked-out branch has, verified, and does not count as passed with the commits that are to land.
+    async fn broken(&self, settled: &Settled) -> Result<Vec<String>, Fault> {
         match self.options.target {
             LandingTarget::CheckedOut => {
-                self.hub.broken_by(commit, self.from.commit.as_deref(), settled).await
+                self.hub.broken_since_landing(self.from.commit.as_deref(), settled).await
             }
             LandingTarget::Branch(_) => Ok(Vec::new()),
         }

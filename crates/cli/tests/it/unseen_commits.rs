@@ -312,12 +312,47 @@ fn a_commit_that_breaks_what_has_landed_waits_until_it_is_repaired() {
     let breaking = "git rm -q a.txt; echo built > b.txt; git add .; git commit -qm bad";
     let run = project.run(&model(&session(&[(breaking, "B")])), &["run", "-n", "1"]);
     assert!(!run.stderr.contains("[LANDED]"), "{}", run.stderr);
-    assert!(run.stderr.contains("what was verified before fails with them: A."), "{}", run.stderr);
+    assert!(run.stderr.contains("what was verified before has not passed with them: A."), "{}", run.stderr);
     assert_eq!(project.git(&["log", "--format=%s", "main"]), "good\nwork");
     let repair = model(&session(&[("echo built > a.txt; git add .; git commit -qm repaired", "A")]));
     let run = project.run(&repair, &["run", "-n", "1"]);
     run.assert_ended("all_passed", 0);
     assert_eq!(project.git(&["log", "--format=%s", "main"]), "repaired\nbad\ngood\nwork", "{}", run.stderr);
+}
+
+/// A session that runs a command, takes A back and claims B.
+fn taking_back(command: &str) -> String {
+    let set = |id: &str, status: &str| {
+        format!(
+            r#"
+              [[conversation.turn]]
+              call = [{{ tool = "mcp__autonoe__set_status", input = {{ deliverableId = "{id}", status = "{status}", reason = "it cannot be built" }} }}]
+            "#
+        )
+    };
+    let begin = format!(
+        r#"
+          [[conversation.turn]]
+          call = [{{ tool = "Bash", input = {{ command = "{command}" }} }}]
+        "#
+    );
+    let turns = [begin, set("A", "pending"), set("A", "blocked"), set("B", "passed")].concat();
+    always(&(turns + "[[conversation.turn]]\ntext = 'done'\n"))
+}
+
+#[test]
+fn a_commit_with_which_an_agent_takes_back_what_has_landed_waits() {
+    let project = with_two_checks();
+    let first = model(&session(&[("echo built > a.txt; git add .; git commit -qm good", "A")]));
+    assert!(project.run(&first, &["run", "-n", "1"]).stderr.contains("[LANDED]"));
+    let breaking = "git rm -q a.txt; echo built > b.txt; git add .; git commit -qm bad";
+    let run = project.run(&model(&taking_back(breaking)), &["run", "-n", "1"]);
+    assert!(!run.stderr.contains("[LANDED]"), "{}", run.stderr);
+    assert!(run.stderr.contains("what was verified before has not passed with them: A."), "{}", run.stderr);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "good\nwork");
+    // The user's word is enough.
+    assert!(command(&project, &["land"], 0).contains("[LANDED]"));
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "bad\ngood\nwork");
 }
 
 #[test]
