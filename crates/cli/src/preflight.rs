@@ -23,8 +23,10 @@ const OUTPUT_LIMITS: OutputLimits = OutputLimits { head: 4096, tail: 4096 };
 /// Maximum number of unwritable directories to name in a message.
 const MAX_NAMED: usize = 3;
 
-/// Probes the project `$1`, which has a git repository if `$2` is `repository`. Each line of output is a keyword and its subject.
+/// Probes the project `$1`, which has a git repository if `$2` is `repository`. Each line of output is a keyword and its subject. Of git's
+/// settings in the agents' home only ours count: an agent may have left anything at other places where git looks.
 const PROBE: &str = r#"
+export GIT_CONFIG_GLOBAL="$HOME/.gitconfig"
 cd "$1" 2>/dev/null || { echo "enter $1"; exit 0; }
 test -w . || { echo "write $1"; exit 0; }
 for dir in */; do
@@ -48,6 +50,7 @@ done
 /// Runs the hook `$2`, which can reject every commit, with the message `$3` if it expects one. The project is read-only meanwhile, so that
 /// nothing changes. `git hook -h` exits with 129 only where git is new enough to run a hook on its own.
 const HOOK: &str = r#"
+export GIT_CONFIG_GLOBAL="$HOME/.gitconfig"
 cd "$1" || exit 0
 git hook -h > /dev/null 2>&1
 test $? = 129 || exit 0

@@ -548,6 +548,27 @@ fn what_the_user_has_removed_after_it_landed_is_not_taken_up_again() {
     assert_eq!(project.read("seen.txt"), "work\n", "it began at the user's commit");
 }
 
+/// The agents' home is kept between runs.
+#[test]
+fn settings_that_an_agent_left_for_git_do_not_stop_the_next_run() {
+    for makes in ["mkfifo ~/.config/git/config", "echo [[[ > ~/.config/git/config"] {
+        let project = project();
+        let left = format!("mkdir -p ~/.config/git; {makes}");
+        let first = project.run(&model(&always(&calls_once(&left))), &["run", "-n", "1"]);
+        assert!(first.stderr.contains("0/1 deliverables passed"), "{}", first.stderr);
+        let repairs = calls_once("rm ~/.config/git/config; echo three things > a.txt");
+        let run = project.run(&model(&always(&repairs)), &["run", "-n", "1"]);
+        assert_eq!(run.sessions().len(), 1, "{makes}: {}", run.stderr);
+    }
+}
+
+fn calls_once(command: &str) -> String {
+    format!(
+        "[[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = '{command}' }} }}]\n\
+         [[conversation.turn]]\ntext = 'done'\n"
+    )
+}
+
 #[test]
 fn agents_commit_under_the_name_of_the_repository() {
     let project = project();
