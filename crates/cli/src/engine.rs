@@ -687,6 +687,12 @@ fn landing_event(event: SiteEvent) -> RunEvent {
                 list_names(&left)
             ),
         },
+        SiteEvent::Ignored { files } => RunEvent::Warning {
+            message: format!(
+                "Git ignores these files of the workspace, so they do not land, and no check has shown that the rest works without them: {}. If they belong to the project, change .gitignore.",
+                list_names(&files)
+            ),
+        },
         SiteEvent::Unusable { why } => {
             RunEvent::Warning { message: format!("{why} What was fetched before is kept.") }
         }

@@ -69,6 +69,12 @@ impl Hub {
             }
             Some(own) => {
                 let revision = self.update().await?;
+                if revision.is_ignored {
+                    return Err(self.refused(
+                        &format!("its repository is {}, which ignores it, so nothing in it can be committed", revision.top.display()),
+                        "Run `git init` in the project, or let agents work in your checkout with `--in-place`.",
+                    ));
+                }
                 if revision.commit.is_some() {
                     return Ok((revision, None));
                 }

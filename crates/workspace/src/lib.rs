@@ -30,6 +30,7 @@ mod hub;
 mod hub_layout;
 mod ignore_change;
 mod ignore_settings;
+mod ignored_work;
 mod imported_modules;
 mod inner_repositories;
 mod killed_work;

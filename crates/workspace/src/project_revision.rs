@@ -8,7 +8,8 @@ use autonoe_git::{Finished, GitRoom};
 use autonoe_sandbox::Repository;
 
 /// Prints what is needed about the repository around `$1`, a line each, then its tags. `-` stands for what it does not have. `$2` is an
-/// object directory with all of its objects, since it may borrow some from places that are not in the room.
+/// object directory with all of its objects, since it may borrow some from places that are not in the room. The file `$3` has what the user's git
+/// ignores beside what `.gitignore` files say.
 const FACTS: &str = r#"cd "$1" || exit 3
 export GIT_ALTERNATE_OBJECT_DIRECTORIES="$2"
 if facts=$(git rev-parse --show-object-format 'HEAD^{commit}' 'HEAD^{tree}' 2> /dev/null); then
@@ -26,6 +27,8 @@ git symbolic-ref --quiet HEAD || echo -
 echo "$head"
 git config --type=bool --default false core.sparseCheckout
 git ls-files --stage | grep -c '^160000'
+if [ "$(git rev-parse --show-prefix)" ] && [ -z "$(git ls-files | head -n 1)" ] && git -c core.excludesFile="$3" check-ignore --quiet .
+then echo true; else echo false; fi
 [ "${head%%-*}" ] && git for-each-ref --count=10000 --merged HEAD --format='%(objectname) %(refname)' refs/tags
 exit 0"#;
 
@@ -63,6 +66,8 @@ pub struct ProjectRevision {
     /// Whether only some of the files are checked out.
     pub is_sparse: bool,
     pub has_submodules: bool,
+    /// Whether git ignores the project, and has no file of it.
+    pub is_ignored: bool,
     /// The reachable tags, as a `packed-refs` file has them.
     pub tags: String,
     /// Files of the user that are not committed, relative to `top`.
@@ -95,7 +100,7 @@ impl ProjectRevision {
         let top = repository.top(root);
         let args = [top, objects, ignored];
         let (facts, changed, untracked) = tokio::join!(
-            room.run(FACTS, [root, objects]),
+            room.run(FACTS, [root, objects, ignored]),
             room.run(CHANGED, args),
             room.run(UNTRACKED, args)
         );
@@ -110,6 +115,7 @@ impl ProjectRevision {
         let branch = known(next()).map(|name| name.trim_start_matches("refs/heads/").to_owned());
         let (commit, tree) = (known(next()), known(next()));
         let (is_sparse, has_submodules) = (next() == "true", next() != "0");
+        let is_ignored = next() == "true";
         let tags = lines.map(|line| format!("{line}\n")).collect();
         let changed = changed.stdout.split_terminator('\0').filter_map(|entry| entry.get(3..));
         let uncommitted = changed.chain(untracked.stdout.split_terminator('\0'));
@@ -124,6 +130,7 @@ impl ProjectRevision {
             format,
             is_sparse,
             has_submodules,
+            is_ignored,
             tags,
             uncommitted: uncommitted.map(str::to_owned).collect(),
         })

@@ -440,6 +440,10 @@ impl WorkspaceSite {
         let Home { events: more, commit, .. } =
             self.bring_home(Some("Save uncommitted work of the last session")).await?;
         events.extend(more);
+        if !settled.passed.is_subset(&settled.verified) && !self.is_left {
+            let files = self.hub.ignored_work(&self.workspace).await?;
+            events.extend((!files.is_empty()).then_some(SiteEvent::Ignored { files }));
+        }
         // If it fails, the next run takes a moment longer.
         let _ = self.hub.settle(&self.workspace).await;
         let Some(commit) = commit.filter(|commit| !self.has_landed(commit)) else {

@@ -14,6 +14,10 @@ pub enum SiteEvent {
         /// Files that cannot be committed.
         left: Vec<String>,
     },
+    /// Files in the workspace that git ignores, where no check has shown that what is committed suffices.
+    Ignored {
+        files: Vec<String>,
+    },
     /// Commits or changes of an agent cannot be used; what was fetched before is kept.
     Unusable {
         why: String,
