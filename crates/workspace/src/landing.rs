@@ -37,12 +37,19 @@ const WHERE: &str = r#"cd "$1" || exit 3
 git symbolic-ref --quiet HEAD || echo -
 git rev-parse --verify --quiet 'HEAD^{commit}' || echo -"#;
 
-/// Copies the new objects to the user's repository. If that fails, as on a full disk, what git has begun to write is removed.
+/// Copies the new objects to the user's repository. If that fails, as on a full disk, what git has begun to write is removed. A user who has
+/// rewritten the history may not have the commit before any more: then everything is new that no branch has.
 const COPY: &str = r#"cd "$1" || exit 3
 packs=$(git rev-parse --git-path objects/pack)
 begun() { (cd "$packs" && echo tmp_*); }
 before=" $(begun) "
-{ echo "$5"; [ -z "$4" ] || echo "^$4"; } |
+known() {
+    if [ -z "$1" ]; then return
+    elif [ "$1" = "$(git rev-parse --verify --quiet HEAD)" ] || [ "$(git for-each-ref --count=1 --contains="$1")" ]; then
+        echo "^$1"
+    else git for-each-ref --format='^%(objectname)'; fi
+}
+{ echo "$5"; known "$4"; } |
     git --git-dir="$2" pack-objects --revs --stdout --delta-base-offset --quiet |
     git index-pack --stdin --strict > /dev/null && exit
 code=$?
@@ -57,6 +64,11 @@ git merge-base --is-ancestor "$4" "$5" && exit
 git merge-base "$4" "$5" > /dev/null
 [ $? = 1 ] && exit 3
 exit 1"#;
+
+/// Exits with 3 if the new commit and what is checked out now have no common ancestor.
+const IS_RELATED: &str = r#"head=$(git -C "$1" rev-parse --verify --quiet 'HEAD^{commit}') || exit 0
+git --git-dir="$2" merge-base "$head" "$5" > /dev/null
+[ $? != 1 ] || exit 3"#;
 
 /// Lists the changed files with their entries. What the user has committed meanwhile is not among them.
 pub(crate) const CHANGED: &str = r#"export GIT_DIR="$2"
@@ -355,6 +367,12 @@ impl<'a> LandingAttempt<'a> {
         match landed {
             Ok(branch) => Ok(self.landed(branch, &changed)),
             Err(LandingError::Refused(why)) => {
+                let why = match why {
+                    LandingRefusal::Moved if self.run(IS_RELATED, &[]).await?.code == 3 => {
+                        LandingRefusal::Unrelated
+                    }
+                    why => why,
+                };
                 let why = self.with_acting_files(why, &changed).await?;
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
             }

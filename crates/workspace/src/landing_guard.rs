@@ -122,6 +122,7 @@ impl LandingAttempt<'_> {
         if !links.is_empty() {
             return Err(LandingRefusal::Gitlinks(links).into());
         }
+        self.check_links(changed).await?;
         if !consent.protected {
             self.check_protected(changed)?;
         }
@@ -130,6 +131,25 @@ impl LandingAttempt<'_> {
         }
         let acting = self.acting_files(changed).await?;
         if acting.is_empty() { Ok(()) } else { Err(LandingRefusal::SelfActing(acting).into()) }
+    }
+
+    /// Refuses links that no disk can have as they are committed: git would write others.
+    async fn check_links(&self, changed: &[ChangedFile]) -> Result<(), LandingError> {
+        let links: Vec<&ChangedFile> = changed.iter().filter(|file| file.mode == LINK).collect();
+        for links in links.chunks(MAX_LINKS) {
+            let objects: Vec<&str> = links.iter().map(|link| link.hash.as_str()).collect();
+            if !self.succeed(OBJECTS, &objects).await?.contains('\0') {
+                continue;
+            }
+            for link in links {
+                if self.succeed(OBJECTS, &[&link.hash]).await?.contains('\0') {
+                    let name = shown_name(&link.path);
+                    let why = format!("{name} is a link to a name with a NUL byte, which no disk can have");
+                    return Err(LandingRefusal::Files(why).into());
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Those that act on the user's machine by themselves.
