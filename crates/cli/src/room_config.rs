@@ -223,7 +223,7 @@ pub fn checkout_factory(
     check_room.guarded = Arc::default();
     CheckoutFactory {
         root: place.root.clone(),
-        scratch: project.state_dir().join(scratch),
+        scratch: project.short_dir(scratch),
         history: project.state_dir().join("history"),
         room_config: check_room,
         hub: place.hub_objects(),

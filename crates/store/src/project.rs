@@ -1,5 +1,6 @@
 //! Project: a directory with a specification, and where its files are.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -105,6 +106,14 @@ impl Project {
     /// Directory outside the project for its journal and lock.
     pub fn state_dir(&self) -> &Path {
         &self.state
+    }
+
+    /// A directory outside the project for what programs work in, with a short path: a socket in its directory for temporary files may have no
+    /// more than 107 bytes.
+    pub fn short_dir(&self, name: &str) -> PathBuf {
+        let id = self.state.file_name().and_then(OsStr::to_str).and_then(|state| state.rsplit('-').next());
+        let state_home = self.state.ancestors().nth(2).unwrap_or(&self.state);
+        state_home.join(name).join(id.unwrap_or_default())
     }
 
     /// Records of open rooms: what must be cleaned up in the project afterwards.

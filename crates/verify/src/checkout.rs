@@ -655,12 +655,12 @@ impl CheckoutFactory {
         fs::create_dir_all(&self.scratch)?;
         fs::create_dir_all(&self.history)?;
         spread(&self.scratch);
-        tempfile::Builder::new().prefix("checkout-").tempdir_in(&self.scratch)
+        tempfile::Builder::new().prefix("").tempdir_in(&self.scratch)
     }
 
     /// A directory for a room, removed when dropped.
     fn directory_in(&self, parent: &Path) -> io::Result<TempDir> {
-        let directory = tempfile::Builder::new().prefix("room-").tempdir_in(parent)?;
+        let directory = tempfile::Builder::new().prefix("").tempdir_in(parent)?;
         make_room_directories(directory.path(), self.search_path())?;
         Ok(directory)
     }

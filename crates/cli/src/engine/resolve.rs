@@ -296,7 +296,7 @@ impl ResolvedRun {
             None => preflight::check(&project, &room_config, WorkMode::InPlace).await?,
         };
         let checkouts =
-            room_config::checkout_factory(&project, environment, &user, &room_config, "checkouts", &place);
+            room_config::checkout_factory(&project, environment, &user, &room_config, "checks", &place);
         let checkouts = CheckoutFactory { secrets: secrets.clone(), ..checkouts };
         let hub = place.open_hub(&project, &checkouts.room_config, host.identity.as_pair(), environment);
         let tools = native_tools(&config, mode, &project, environment, &user, &policy, &secrets)?;

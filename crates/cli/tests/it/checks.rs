@@ -325,8 +325,11 @@ fn a_kill_during_a_check_leaves_nothing_behind() {
     run.assert_ended("all_passed", 0);
     assert_eq!(run.outcome()["deliverables_verified"], 1, "one of its checks failed first, before the kill");
     let state_dir = project.journal().parent().expect("state").to_owned();
-    let left = std::fs::read_dir(state_dir.join("checkouts")).expect("checkouts").count();
-    assert_eq!(left, 0, "no checkout is left behind");
+    let checks = state_dir.ancestors().nth(2).expect("state of all projects").join("checks");
+    let places: Vec<_> =
+        std::fs::read_dir(checks).expect("checks").map(|place| place.expect("read").path()).collect();
+    let [place] = &places[..] else { panic!("{places:?}") };
+    assert_eq!(std::fs::read_dir(place).expect("read").count(), 0, "no checkout is left behind");
 }
 
 #[test]

@@ -38,6 +38,22 @@ fn projects_of_the_same_name_have_separate_states_and_one_project_has_one_state(
     assert!(!one.state_dir().starts_with(one.root()), "outside the directories that agents may write");
 }
 
+/// A socket may have a path of 107 bytes, and programs add names of their own.
+#[test]
+fn what_programs_work_in_has_a_short_path_that_is_the_projects_own() {
+    let top = tempfile::tempdir().unwrap();
+    let dirs = ["one", "a-very-long-name-of-a-project-that-fills-a-path"].map(|name| {
+        fs::create_dir(top.path().join(name)).unwrap();
+        let state_home = top.path().join("state");
+        let project = Project::open(&top.path().join(name), &state_home).unwrap();
+        let dir = project.short_dir("checks");
+        let below = dir.strip_prefix(&state_home).unwrap();
+        assert!(below.starts_with("checks") && below.as_os_str().len() <= 20, "{}", below.display());
+        dir
+    });
+    assert_ne!(dirs[0], dirs[1]);
+}
+
 #[test]
 fn a_specification_must_exist_and_not_be_empty() {
     let fixture = StoreFixture::new();
