@@ -472,8 +472,10 @@ impl CheckoutFactory {
     pub async fn check_out(&self, commit: Option<&str>) -> Result<Checkout, Fault> {
         let source = self.source()?;
         let directory = self.directory().map_err(|error| self.io_fault(&error))?;
-        let history = self.history.clone();
-        let own_room = self.git_room([history], [directory.path().to_owned()])?;
+        // Nobody but us writes the hub, so one room is enough for what it has and for what becomes of it.
+        let hub = source.iter().filter(|_| self.hub.is_some()).flat_map(|source| source.readable.clone());
+        let own_room =
+            self.git_room([self.history.clone()].into_iter().chain(hub), [directory.path().to_owned()])?;
         let brought = match &source {
             None => Err(NoCommit::NoRepository.into()),
             Some(source) => self.bring(source, &own_room, directory.path(), commit).await,
@@ -561,12 +563,18 @@ impl CheckoutFactory {
         directory: &Path,
         commit: Option<&str>,
     ) -> Result<(CommitObjects, Vec<String>), QueryError> {
-        let source_room = self.git_room(source.readable.clone(), [])?;
+        let agents = match self.hub {
+            Some(_) => None,
+            None => Some(self.git_room(source.readable.clone(), [])?),
+        };
         let history = History { directory: self.history.clone() };
         let target = directory.join("objects.git");
-        let transfer = Transfer { source, source_room: &source_room, own_room, target, history: &history };
+        let source_room = agents.as_ref().unwrap_or(own_room);
+        let transfer = Transfer { source, source_room, own_room, target, history: &history };
         let (brought, uncommitted) = tokio::join!(transfer.bring(commit), self.uncommitted());
-        source_room.close().await;
+        if let Some(room) = agents {
+            room.close().await;
+        }
         Ok((brought?, uncommitted?))
     }
 
