@@ -36,7 +36,7 @@ pub struct Check {
     /// its own it matches any number of lines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
-    /// Whether any other line of output fails the check.
+    /// Whether any other line of output fails the check: without lines, all of them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub exact: bool,
     #[serde(default = "default_time_limit", with = "crate::duration::words")]
@@ -70,9 +70,15 @@ impl Check {
         }
     }
 
+    /// Whether it does not matter what it prints. `exact` without lines means that it prints nothing; only in SPEC.md, where a block is
+    /// always exact, it means that no lines were written.
+    pub fn accepts_every_output(&self) -> bool {
+        self.output.is_empty() && (!self.exact || self.origin == CheckOrigin::Spec)
+    }
+
     /// Whether it only has to succeed, so that what it leaves can be of use to others in its block.
     pub fn can_prepare(&self) -> bool {
-        self.exit == 0 && self.output.is_empty()
+        self.exit == 0 && self.accepts_every_output()
     }
 }
 

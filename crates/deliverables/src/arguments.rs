@@ -59,7 +59,7 @@ pub(crate) struct ProposedCheck {
     /// Lines that the output must contain, in this order. `...` at either end of a line matches anything.
     #[serde(default)]
     pub(crate) output: Vec<String>,
-    /// Whether any other line of output fails the check.
+    /// Whether any other line of output fails the check; without `output`, it must print nothing.
     #[serde(default)]
     pub(crate) exact: bool,
     /// Time limit, such as `30s`; 5 minutes if not given.

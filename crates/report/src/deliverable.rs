@@ -210,6 +210,8 @@ fn about(check: &Check, facts: &RunFacts) -> Vec<(&'static str, ReportLine)> {
     });
     if !check.output.is_empty() {
         list.push(("Expected output", comma_separated(check.output.clone())));
+    } else if !check.accepts_every_output() {
+        list.push(("Expected output", vec![text("nothing")]));
     }
     if !check.protect.is_empty() {
         list.push(("Depends on", comma_separated(check.protect.clone())));

@@ -108,6 +108,8 @@ fn describe(check: &Check) -> String {
         let output: Vec<String> = check.output.iter().map(|line| format!("`{line}`")).collect();
         let only = if check.exact { "exactly " } else { "" };
         text.push_str(&format!(", which must print {only}{}", output.join(", then ")));
+    } else if !check.accepts_every_output() {
+        text.push_str(", which must print nothing");
     }
     text.push_str(&format!(" (within {})", format_duration(check.time_limit)));
     text

@@ -5,9 +5,6 @@ const ANYTHING: &str = "...";
 
 /// Describes the first mismatch: a missing line, or an unexpected one.
 pub(crate) fn mismatch(text: &str, expected: &[String], exact: bool) -> Option<String> {
-    if expected.is_empty() {
-        return None;
-    }
     let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     while lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
@@ -75,7 +72,9 @@ mod tests {
             ("test result: ok. 15 passed\n", &["... ok. 5 passed"], true, false),
             ("took 3 s\n", &["took ..."], true, true),
             ("", &["a"], false, false),
-            ("anything", &[], true, true),
+            ("anything", &[], false, true),
+            ("anything", &[], true, false),
+            ("\n  \n", &[], true, true),
         ] {
             let expected: Vec<String> = expected.iter().map(|line| (*line).to_owned()).collect();
             let wrong = mismatch(text, &expected, exact);

@@ -4,8 +4,10 @@ use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::event::CheckPurpose;
 use autonoe_core::examiner::Examiner;
+use autonoe_sandbox::RoomLimits;
+use serde_json::json;
 
-use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
+use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture, check};
 
 #[tokio::test]
 async fn a_claim_whose_check_fails_is_refused_with_its_output() {
@@ -23,6 +25,26 @@ async fn a_claim_whose_check_fails_is_refused_with_its_output() {
 
     fixture.commit(&[("calc.sh", ADDS)]);
     examiner.assert_claim("A", Assurance::Verified, &["verified"]).await;
+}
+
+#[tokio::test]
+async fn an_exact_check_without_lines_must_print_nothing() {
+    let fixture = VerifyFixture::without_repository("# Spec\n");
+    for (command, more, passes) in [
+        ("true", json!({ "exact": true }), true),
+        ("echo TODO", json!({ "exact": true }), false),
+        ("echo TODO >&2", json!({ "exact": true, "output": [] }), false),
+        ("echo TODO", json!({ "exact": true, "output": [], "setup": ["true"] }), false),
+        ("echo TODO", json!({ "exact": false, "output": [] }), true),
+        // A block of SPEC.md without lines.
+        ("echo TODO", json!({ "exact": true, "origin": "spec" }), true),
+    ] {
+        let run = fixture.run_check(RoomLimits::default(), check(command, more.clone())).await;
+        assert_eq!(run.passed(), passes, "{command} {more}: {run:?}");
+    }
+    fixture.write(".autonoe/checks.json", r#"{ "checks": [{ "name": "a", "run": "x", "exact": true }] }"#);
+    let briefing = fixture.prepared().await.briefing().await.unwrap().unwrap();
+    assert!(briefing.contains("`x`, which must print nothing"), "{briefing}");
 }
 
 #[tokio::test]
