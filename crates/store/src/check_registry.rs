@@ -257,6 +257,7 @@ impl CheckRegistry {
         let mut reader = serde_json::Deserializer::from_str(&text);
         let registry: Self = serde_path_to_error::deserialize(&mut reader)
             .map_err(|error| wrong(format!("cannot be read: field {}: {}", error.path(), error.inner())))?;
+        reader.end().map_err(|error| wrong(format!("has something after its end, {error}")))?;
         if registry.version != FORMAT_VERSION {
             let version = registry.version;
             return Err(wrong(format!(

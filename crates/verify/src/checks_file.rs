@@ -32,6 +32,8 @@ pub fn read_checks_file(path: &Path) -> Result<Vec<Check>, Fault> {
 enum ChecksFileError {
     #[error("field {}: {}", .0.path(), .0.inner())]
     Json(#[from] serde_path_to_error::Error<serde_json::Error>),
+    #[error("there is something after its end, {0}; put all checks into one list")]
+    AfterEnd(serde_json::Error),
     #[error("it has {0} checks, and {limit}", limit = too_many())]
     TooMany(usize),
     #[error("two checks have the name '{0}'")]
@@ -58,6 +60,7 @@ pub(crate) enum CheckProblem {
 fn parse(text: &str) -> Result<Vec<Check>, ChecksFileError> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let ChecksFile { mut checks } = serde_path_to_error::deserialize(&mut reader)?;
+    reader.end().map_err(ChecksFileError::AfterEnd)?;
     if checks.len() > MAX_CHECKS {
         return Err(ChecksFileError::TooMany(checks.len()));
     }
@@ -123,6 +126,12 @@ mod tests {
     fn errors_name_the_problem() {
         for (text, words) in [
             ("[]", "field ."),
+            (
+                "{ \"checks\": [] }\n{ \"checks\": [] }",
+                "after its end, trailing characters at line 2 column 1",
+            ),
+            (r#"{ "checks": [] } ]"#, "at line 1 column 18"),
+            (r#"{ "checks": [], "checks": [] }"#, "duplicate field `checks`"),
             (r#"{ "checks": [{ "run": "x" }] }"#, "checks[0]: missing field `name`"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "exits": 1 }] }"#, "unknown field `exits`"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "timeLimit": "soon" }] }"#, "is not a duration"),

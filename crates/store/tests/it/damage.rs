@@ -8,7 +8,7 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::journal::JournalOptions;
 use autonoe_store::journal::history::History;
-use autonoe_store::{SqliteJournal, StatusStore};
+use autonoe_store::{CheckRegistry, SqliteJournal, StatusStore};
 use jiff::Timestamp;
 use rusqlite::Connection;
 
@@ -219,4 +219,17 @@ async fn a_journal_that_fails_once_accepts_nothing_more() {
     drop(journal);
     assert_eq!(fixture.count("sessions"), 1);
     assert_eq!(fixture.count("costs"), 0);
+}
+
+#[test]
+fn a_registry_of_checks_with_something_after_its_end_is_refused() {
+    let fixture = StoreFixture::new();
+    let file = fixture.project.state_dir().join("checks.json");
+    CheckRegistry::default().save(&fixture.project).unwrap();
+    assert_eq!(CheckRegistry::load(&fixture.project).unwrap(), CheckRegistry::default());
+    let twice = fs::read_to_string(&file).unwrap().repeat(2);
+    fs::write(&file, &twice).unwrap();
+    let fault = CheckRegistry::load(&fixture.project).expect_err("two values");
+    assert!(fault.message.contains("after its end, trailing characters at line"), "{}", fault.message);
+    assert_eq!(fs::read_to_string(&file).unwrap(), twice);
 }
