@@ -1,5 +1,7 @@
 //! A check as an item of a list, in SPEC.md and in a roadmap: `` `./calc --version` prints `calc 1.0` within 10s ``.
 
+use std::collections::HashSet;
+
 use crate::check::{Check, CheckOrigin};
 use crate::duration::{self, DurationError};
 
@@ -13,6 +15,10 @@ pub enum CheckItemError {
     ExitCode,
     #[error("unknown word '{0}' in a check; expected prints, exits, within or for")]
     Word(String),
+    #[error("'{0}' is there twice; a check has only one")]
+    Twice(String),
+    #[error("the time limit of the check is zero")]
+    TimeLimit,
     #[error(transparent)]
     Duration(#[from] DurationError),
 }
@@ -21,6 +27,7 @@ pub enum CheckItemError {
 pub fn parse(item: &str, origin: CheckOrigin) -> Result<Check, CheckItemError> {
     let (command, mut rest) = quoted(item).ok_or(CheckItemError::UnquotedCommand)?;
     let mut check = Check::of_command(command, origin);
+    let mut seen = HashSet::new();
     loop {
         rest = rest.trim_start_matches([' ', ',', ';', '.']).trim_start_matches("and ");
         if rest.is_empty() {
@@ -34,7 +41,8 @@ pub fn parse(item: &str, origin: CheckOrigin) -> Result<Check, CheckItemError> {
                 rest = after;
                 continue;
             }
-            "exits" | "within" | "for" => {}
+            "exits" | "within" | "for" if seen.insert(word) => {}
+            "exits" | "within" | "for" => return Err(CheckItemError::Twice(word.to_owned())),
             other => return Err(CheckItemError::Word(other.to_owned())),
         }
         let after = if word == "exits" { after.strip_prefix("with ").unwrap_or(after) } else { after };
@@ -43,7 +51,12 @@ pub fn parse(item: &str, origin: CheckOrigin) -> Result<Check, CheckItemError> {
         match word {
             // What a program can exit with.
             "exits" => check.exit = value.parse::<u8>().map_err(|_| CheckItemError::ExitCode)?.into(),
-            "within" => check.time_limit = duration::parse(value)?,
+            "within" => {
+                check.time_limit = duration::parse(value)?;
+                if check.time_limit.is_zero() {
+                    return Err(CheckItemError::TimeLimit);
+                }
+            }
             _ => check.deliverable = Some(value.to_owned()),
         }
         rest = after;
@@ -86,6 +99,9 @@ mod tests {
             ("`make` exits -1", "an exit code"),
             ("`make` shows `5`", "unknown word 'shows'"),
             ("`make` within soon", "'soon' is not a duration"),
+            ("`make` within 0s", "the time limit of the check is zero"),
+            ("`make` for A, exits 1 and exits 2", "'exits' is there twice"),
+            ("`make` for A and for B", "'for' is there twice"),
         ] {
             let error = parse(item, CheckOrigin::Spec).expect_err(item).to_string();
             assert!(error.contains(words), "{error}");

@@ -53,6 +53,8 @@ pub(crate) enum CheckProblem {
     Criteria(String),
     #[error("the time limit of the check '{0}' is zero")]
     TimeLimit(String),
+    #[error("the exit code of the check '{0}' must be from 0 to 255")]
+    ExitCode(String),
     #[error("the check '{name}' cannot be used: {problem}")]
     Protect { name: String, problem: PatternProblem },
 }
@@ -76,7 +78,7 @@ fn parse(text: &str) -> Result<Vec<Check>, ChecksFileError> {
 }
 
 pub(crate) fn find_problem(check: &Check) -> Result<(), CheckProblem> {
-    let Check { name, command, criteria, time_limit, protect, .. } = check;
+    let Check { name, command, criteria, exit, time_limit, protect, .. } = check;
     if name.trim().is_empty() {
         Err(CheckProblem::Name)
     } else if command.trim().is_empty() {
@@ -85,6 +87,8 @@ pub(crate) fn find_problem(check: &Check) -> Result<(), CheckProblem> {
         Err(CheckProblem::Criteria(name.clone()))
     } else if time_limit.is_zero() {
         Err(CheckProblem::TimeLimit(name.clone()))
+    } else if u8::try_from(*exit).is_err() {
+        Err(CheckProblem::ExitCode(name.clone()))
     } else {
         let bad = protect.iter().find_map(|glob| ProtectPattern::parse(glob).err());
         bad.map_or(Ok(()), |problem| Err(CheckProblem::Protect { name: name.clone(), problem }))
@@ -135,6 +139,8 @@ mod tests {
             (r#"{ "checks": [{ "run": "x" }] }"#, "checks[0]: missing field `name`"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "exits": 1 }] }"#, "unknown field `exits`"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "timeLimit": "soon" }] }"#, "is not a duration"),
+            (r#"{ "checks": [{ "name": "a", "run": "x", "exit": 256 }] }"#, "'a' must be from 0 to 255"),
+            (r#"{ "checks": [{ "name": "a", "run": "x", "exit": -1 }] }"#, "'a' must be from 0 to 255"),
             (r#"{ "checks": [{ "name": "a", "run": " " }] }"#, "has no command"),
             (r#"{ "checks": [{ "name": "a", "run": "x", "protect": ["a[" ] }] }"#, "invalid pattern"),
             (

@@ -40,6 +40,8 @@ struct CheckBlock {
     lacks: CommandEnd,
     /// What is open in it.
     open: OpenConstructs,
+    /// Whether its exit code was written.
+    has_exit: bool,
     /// The words that end its here-documents which have not ended. The line with one may be indented, if tabs are removed from it.
     documents: VecDeque<String>,
 }
@@ -151,10 +153,24 @@ impl CheckBlock {
     /// Parses `check [ID] [name=…] [time=…] [criteria=1,2] [protect=GLOB,GLOB] [network]`.
     fn open(info: &str, line: usize) -> Result<Self, SpecProblem> {
         let mut options = Check::of_command("", CheckOrigin::Spec);
+        let mut seen = HashSet::new();
+        let mut only_once = |option: &'static str| match seen.insert(option) {
+            true => Ok(()),
+            false => Err(SpecProblem::OptionTwice(option)),
+        };
         for word in info.split_whitespace().skip(1) {
             match word.split_once('=') {
-                Some(("name", name)) => options.name = name.to_owned(),
-                Some(("time", time)) => options.time_limit = duration::parse(time)?,
+                Some(("name", name)) => {
+                    only_once("name")?;
+                    options.name = name.to_owned();
+                }
+                Some(("time", time)) => {
+                    only_once("time")?;
+                    options.time_limit = duration::parse(time)?;
+                    if options.time_limit.is_zero() {
+                        return Err(SpecProblem::TimeLimit);
+                    }
+                }
                 Some(("protect", globs)) => {
                     for glob in globs.split(',') {
                         ProtectPattern::parse(glob)?;
@@ -162,11 +178,13 @@ impl CheckBlock {
                     }
                 }
                 Some(("criteria", numbers)) => {
+                    only_once("criteria")?;
                     let read = numbers.split(',').map(|number| number.parse().ok().filter(|n| *n > 0));
                     options.criteria = read
                         .collect::<Option<_>>()
                         .ok_or_else(|| SpecProblem::Criteria(numbers.to_owned()))?;
                 }
+                Some(("network", _)) => return Err(SpecProblem::NetworkValue),
                 Some((other, _)) => return Err(SpecProblem::Option(other.to_owned())),
                 None if word == "network" => options.network = true,
                 None if options.deliverable.is_none() => options.deliverable = Some(word.to_owned()),
@@ -179,6 +197,7 @@ impl CheckBlock {
             found: Vec::new(),
             lacks: CommandEnd::Nothing,
             open: OpenConstructs::default(),
+            has_exit: false,
             documents: VecDeque::new(),
         })
     }
@@ -224,6 +243,10 @@ impl CheckBlock {
             return Ok(());
         }
         if let Some(command) = after_sign(line, '$') {
+            if command.trim().is_empty() {
+                return Err(SpecProblem::EmptyCommand);
+            }
+            self.has_exit = false;
             self.open = OpenConstructs::default();
             self.documents.clear();
             self.lacks = self.lacks_after(command.trim());
@@ -241,10 +264,11 @@ impl CheckBlock {
             };
         };
         match after_sign(line, '?') {
-            Some(code) => match code.trim().parse() {
-                Ok(code) => check.exit = code,
-                Err(_) => return Err(SpecProblem::ExitCode),
-            },
+            Some(_) if self.has_exit => return Err(SpecProblem::SecondExitCode),
+            Some(code) => {
+                check.exit = code.trim().parse::<u8>().map_err(|_| SpecProblem::ExitCode)?.into();
+                self.has_exit = true;
+            }
             None if line.trim().is_empty() => {}
             None => check.output.push(unescaped(line.trim()).to_owned()),
         }

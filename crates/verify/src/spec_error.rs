@@ -45,12 +45,22 @@ pub(crate) enum SpecProblem {
     Criteria(String),
     #[error("unknown check option '{0}'; the options are name, time, criteria, protect and network")]
     Option(String),
+    #[error("'{0}=' is there twice; a check has only one")]
+    OptionTwice(&'static str),
+    #[error("'network' takes no value; write only `network`")]
+    NetworkValue,
+    #[error("the time limit of the check is zero")]
+    TimeLimit,
     #[error("unexpected word '{0}': a check has only one deliverable")]
     SecondDeliverable(String),
     #[error("a check must start with a command after `$ `")]
     OutputFirst,
-    #[error("expected an exit code after `?`")]
+    #[error("expected an exit code from 0 to 255 after `?`")]
     ExitCode,
+    #[error("a second exit code after `?`: a command has only one")]
+    SecondExitCode,
+    #[error("there is no command after `$ `")]
+    EmptyCommand,
     #[error("the check has no command; write it after `$ `")]
     NoCommand,
     #[error(
