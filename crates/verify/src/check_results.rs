@@ -10,6 +10,7 @@ use autonoe_store::{CheckRegistry, ProtectedPath};
 use crate::check_run::CheckRun;
 use crate::checkout::Checkout;
 use crate::evidence::{CheckEvidence, last};
+use crate::hidden_files::hidden_files;
 use crate::port_in_use::port_in_use;
 use crate::refused_write::refused_write;
 
@@ -45,7 +46,9 @@ pub(crate) fn failure(
         true => "It printed nothing.".to_owned(),
         false => format!("Its output{cut}:\n{output}"),
     };
-    let why = refused_write(&run.output, registry).or_else(|| port_in_use(&run.output, layer));
+    let why = refused_write(&run.output, registry)
+        .or_else(|| hidden_files(&run.output))
+        .or_else(|| port_in_use(&run.output, layer));
     let why = why.map(|why| format!("\n{why}")).unwrap_or_default();
     format!("Check `{}` (`{}`): {}. {output}{why}", check.name, check.command, run.sentence())
 }

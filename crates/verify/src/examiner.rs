@@ -18,7 +18,6 @@ use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
 use autonoe_core::fault::Fault;
-use autonoe_core::file_names::shown_name;
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
@@ -116,7 +115,12 @@ impl ProjectExaminer {
                 .or_else(|| changed_by_builder(check, registry, checkout))
                 .or_else(|| leads_elsewhere(check, registry, checkout, &self.project));
             let reason = match reason {
-                None if run.passed() => self.needs_new_settings(check, registry, checkout).await?,
+                None if run.passed() && self.is_strict => {
+                    match self.needs_new_settings(check, registry, checkout).await? {
+                        None => self.fails_with_added_files(check, registry, checkout).await?,
+                        reason => reason,
+                    }
+                }
                 reason => reason,
             };
             let message = match (&reason, run.passed(), purpose) {
@@ -259,11 +263,7 @@ impl ProjectExaminer {
             registry.save(&self.project)?;
         }
         for path in new {
-            let name = shown_name(&path.to_string());
-            let message = format!(
-                "it {}: `autonoe checks accept {name}` or `autonoe checks reject {name}`",
-                oracles::describe_dispute(registry, &path)
-            );
+            let message = oracles::dispute_clause(registry, &path);
             self.emit(RunEvent::Disputed { path: path.to_string(), message }).await?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Verification: checks that our own process runs on a clean checkout, protected files that agents cannot
 //! change, and evidence that anyone can inspect.
 
+mod added_files;
 mod blocking;
 mod briefing;
 mod cargo_targets;
@@ -23,6 +24,7 @@ mod examiner;
 mod flaky;
 mod harmless_settings;
 mod head;
+mod hidden_files;
 mod history;
 mod judge_languages;
 mod left_changed;
@@ -77,7 +79,7 @@ pub use no_commit::NoCommit;
 pub use noted_files::NotedFiles;
 pub use oracles::{describe_dispute, protected_among};
 pub use other_project::why_other_project;
-pub use reproduce::{Reproduction, reproduce};
+pub use reproduce::{Reproduction, Strictness, reproduce};
 pub use spec::{read_spec, without_checks};
 pub use spec_error::SpecError;
 pub use written_changes::{concerning as changes_concerning, describe_change, record as record_changes};

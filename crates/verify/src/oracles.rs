@@ -346,6 +346,12 @@ pub fn describe_dispute(registry: &CheckRegistry, file: &ProtectedPath) -> &'sta
     }
 }
 
+/// The same as a clause, with what the user can do.
+pub(crate) fn dispute_clause(registry: &CheckRegistry, file: &ProtectedPath) -> String {
+    let (name, what) = (shown_name(&file.to_string()), describe_dispute(registry, file));
+    format!("it {what}: `autonoe checks accept {name}` or `autonoe checks reject {name}`")
+}
+
 /// Protected files that are not as they were restored, or were added, in a tree where nothing runs any more.
 pub(crate) async fn changed_in(root: &Path, registry: &CheckRegistry) -> Result<Vec<String>, Fault> {
     let (root, registry) = (root.to_owned(), registry.clone());

@@ -36,7 +36,7 @@ pub(crate) fn refused_write(output: &str, registry: &CheckRegistry) -> Option<St
 }
 
 /// Whether a line names something in a directory, or the directory, with whatever path leads there.
-fn names_path_in(line: &str, directory: &str) -> bool {
+pub(crate) fn names_path_in(line: &str, directory: &str) -> bool {
     let directory = directory.trim_start_matches("../");
     let words = line.split(|c: char| c.is_whitespace() || "\"'`‘’:;,()[]".contains(c));
     words.into_iter().any(|word| {

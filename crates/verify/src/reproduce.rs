@@ -2,13 +2,15 @@
 
 use autonoe_core::check::{Check, Finding};
 use autonoe_core::fault::Fault;
-use autonoe_store::{CheckRegistry, FailedLook, Project};
+use autonoe_store::{CheckRegistry, FailedLook, Project, ProtectedPath};
 use jiff::Timestamp;
 
+use crate::added_files::{added_files, why_failed_with};
 use crate::check_run::{self, CheckRun};
 use crate::checkout::{Checkout, CheckoutFactory};
 use crate::evidence::Evidence;
 use crate::examiner::{author, partial_layer};
+use crate::oracles::dispute_clause;
 
 /// Result of reproducing evidence.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,6 +25,18 @@ pub struct Reproduction {
     pub runs: Vec<(CheckRun, CheckRun)>,
     /// The checks that belong to no deliverable, as they ran now.
     pub whole: Vec<CheckRun>,
+    /// Protected files that the commit changes or adds, about which the user has not decided, each with a clause.
+    pub disputed: Vec<(String, String)>,
+    /// What fails with the files that the commit adds under protected patterns, a clause each; empty if that was not asked.
+    pub fails_with_added: Vec<String>,
+}
+
+/// What must hold beside that the checks pass again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    Nothing,
+    /// They must also pass with files that protected patterns hide from them.
+    WithAddedFiles,
 }
 
 impl Reproduction {
@@ -64,6 +78,7 @@ pub async fn reproduce(
     checkouts: &CheckoutFactory,
     evidence: &Evidence,
     whole: &[&Check],
+    strictness: Strictness,
 ) -> Result<Reproduction, Fault> {
     let registry = CheckRegistry::load(project)?;
     let checkout: Checkout = checkouts.check_out(evidence.commit.as_deref()).await?;
@@ -76,6 +91,14 @@ pub async fn reproduce(
     for check in whole {
         whole_runs.push(check_run::run(check, &checkout, &registry, project).await?);
     }
+    let mut fails_with_added = Vec::new();
+    if strictness == Strictness::WithAddedFiles {
+        let (added, commit) = (added_files(&registry, &checkout), evidence.commit.as_deref());
+        for check in evidence.checks.iter().map(|proof| &proof.check).chain(whole.iter().copied()) {
+            let why = why_failed_with(&added, check, checkouts, commit, &registry, project).await?;
+            fails_with_added.extend(why.map(|why| format!("`{}`: {why}", check.name)));
+        }
+    }
     let finding = Finding {
         checks_by: author(&evidence.checks),
         partial_layer: partial_layer(checkouts.room_config.sandbox.layer()),
@@ -87,7 +110,20 @@ pub async fn reproduce(
         same_tree: checkout.revision.tree == evidence.tree,
         runs,
         whole: whole_runs,
+        disputed: disputed(&registry, &checkout, project),
+        fails_with_added,
     };
     checkout.close().await;
     Ok(reproduction)
+}
+
+/// What differs in the commit from what the user has accepted, and was not taken away since.
+fn disputed(registry: &CheckRegistry, checkout: &Checkout, project: &Project) -> Vec<(String, String)> {
+    let changed = checkout.changed.get().into_iter().flatten();
+    // One that is not committed may be the user's, who has not committed it.
+    let there = changed.filter(|(_, hash)| hash.is_some()).map(|(file, _)| file);
+    let is_open = |file: &&ProtectedPath| {
+        registry.disputes.contains_key(file) || file.at(project.root()).symlink_metadata().is_ok()
+    };
+    there.filter(is_open).map(|file| (file.to_string(), dispute_clause(registry, file))).collect()
 }

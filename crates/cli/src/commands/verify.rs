@@ -1,22 +1,24 @@
 //! `autonoe verify`
 
+use std::collections::BTreeMap;
+
 use autonoe_core::check::{Assurance, Check, CheckOrigin};
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::file_names::list_names;
+use autonoe_core::file_names::{list_names, shown_name};
 use autonoe_core::outcome::exit;
 use autonoe_core::status::ProjectStatus;
-use autonoe_report::project_checks;
+use autonoe_report::{one_line, project_checks};
 use autonoe_store::{CheckRegistry, LockHolder, Project, ProjectLock, ProjectUse, StatusStore};
 use autonoe_verify::{
-    CheckRun, CheckoutFactory, Evidence, NO_COMMIT, Reproduction, changes_concerning, is_of_unfinished,
-    last_commit, of_project, reproduce,
+    CheckRun, CheckoutFactory, Evidence, NO_COMMIT, Reproduction, Strictness, changes_concerning,
+    is_of_unfinished, last_commit, of_project, reproduce,
 };
 use autonoe_workspace::SiteOptions;
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::variable_name;
 use crate::completion_candidates;
@@ -43,6 +45,10 @@ pub struct VerifyArgs {
     #[arg(long, value_name = "NAME", value_parser = variable_name)]
     env: Vec<String>,
 
+    /// Count a check only if it also passes with new files that protected patterns hide from it
+    #[arg(long)]
+    strict: bool,
+
     /// Run without the sandbox
     #[arg(long)]
     no_sandbox: bool,
@@ -58,7 +64,7 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     let evidence = gather(&project, status.as_ref(), &args.ids)?;
     project.check_writable()?;
     let runtime = runtime()?;
-    let (mut results, mut unfinished) = (Vec::new(), Vec::new());
+    let (mut results, mut unfinished, mut written_for) = (Vec::new(), Vec::new(), BTreeMap::new());
     runtime.block_on(async {
         let checkouts =
             room_config::checkouts_outside_runs(&project, environment, args.no_sandbox, &args.env).await?;
@@ -71,6 +77,9 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
             let left = checks.iter().filter(|check| is_of_unfinished(check, status));
             unfinished = left.map(|check| check.name.clone()).collect();
         }
+        let lost = whole.iter().filter_map(|check| Some((check.name.clone(), check.deliverable.clone()?)));
+        written_for.extend(lost);
+        let strictness = if args.strict { Strictness::WithAddedFiles } else { Strictness::Nothing };
         let newest =
             evidence.iter().enumerate().max_by_key(|(_, evidence)| evidence.at).map(|(index, _)| index);
         for (index, evidence) in evidence.iter().enumerate() {
@@ -80,14 +89,14 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
             let mut outdated = why_void(status.as_ref(), &evidence.deliverable);
             outdated.extend(changes_concerning(&book, &evidence.deliverable));
             outdated.extend(evidence.outdated(&checks));
-            let reproduction = match reproduce(&project, &checkouts, evidence, whole).await {
+            let reproduction = match reproduce(&project, &checkouts, evidence, whole, strictness).await {
                 // The commit of a run in a workspace may not have landed.
                 Err(fault) if fault.code == NO_COMMIT => {
                     notes.push("its commit is not in your repository; see `autonoe diff`".to_owned());
                     let hub = WorkPlace::workspace(&project, &SiteOptions::default()).hub_objects();
                     let Some(hub) = hub.filter(|hub| hub.git_dir.is_dir()) else { return Err(fault) };
                     let checkouts = CheckoutFactory { hub: Some(hub), ..checkouts.clone() };
-                    reproduce(&project, &checkouts, evidence, whole).await?
+                    reproduce(&project, &checkouts, evidence, whole, strictness).await?
                 }
                 reproduced => {
                     notes.extend(checkouts.why_unreachable(evidence.commit.as_deref()).await?);
@@ -106,16 +115,30 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
     let whole: Vec<&CheckRun> = results.iter().flat_map(|verified| &verified.reproduction.whole).collect();
     let failing: Vec<&CheckRun> = whole.iter().filter(|run| !run.passed()).copied().collect();
     let reproduced = results.iter().filter(|verified| verified.holds()).count();
+    let disputed: BTreeMap<&String, &String> = results
+        .iter()
+        .flat_map(|verified| &verified.reproduction.disputed)
+        .map(|(path, clause)| (path, clause))
+        .collect();
     if args.json {
+        let whole: Vec<_> = whole.iter().map(|run| whole_as_json(run, &written_for)).collect();
         let results: Vec<_> = results.iter().map(as_json).collect();
         present::print_json(&format!(
             "{:#}\n",
-            json!({ "reproduced": reproduced, "total": results.len(), "deliverables": results, "project_checks": whole, "not_run": unfinished })
+            json!({ "reproduced": reproduced, "total": results.len(), "deliverables": results, "project_checks": whole, "not_run": unfinished, "disputed": disputed })
         ));
     } else {
+        let disputed = disputed.iter();
+        let disputed: String =
+            disputed.map(|(path, clause)| format!("Disputed: {}: {clause}\n", shown_name(path))).collect();
+        let but = match failing.len() {
+            0 => String::new(),
+            1 => ", but one of your other checks FAILS".to_owned(),
+            more => format!(", but {more} of your other checks FAIL"),
+        };
         present::print(&format!(
-            "{}{}\n{reproduced} of {} reproduced.\n",
-            whole_as_text(&failing),
+            "{}{}{disputed}\n{reproduced} of {} reproduced{but}.\n",
+            whole_as_text(&failing, &written_for),
             unfinished_as_text(&unfinished),
             results.len()
         ));
@@ -147,11 +170,30 @@ fn record(project: &Project, results: &[Reproduced<'_>]) -> Result<(), Fault> {
     book.save(project)
 }
 
-/// The checks of the whole project that fail.
-fn whole_as_text(failing: &[&CheckRun]) -> String {
-    let line = |run: &&CheckRun| format!("  {}: {}\n", run.check, run.sentence());
-    let lines: String = failing.iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("Your checks of the whole project FAIL:\n{lines}") }
+/// The checks that fail and belong to no active deliverable. `written_for`: by name, the deliverable that one was written for.
+fn whole_as_text(failing: &[&CheckRun], written_for: &BTreeMap<String, String>) -> String {
+    let (mut whole, mut lost) = (String::new(), String::new());
+    for run in failing {
+        let (name, sentence) = (&run.check, run.sentence());
+        match written_for.get(name) {
+            None => whole.push_str(&format!("  {name}: {sentence}\n")),
+            Some(id) => lost.push_str(&format!("  {name}, written for {}: {sentence}\n", one_line(id))),
+        }
+    }
+    let section = |title: &str, lines: String| match lines.is_empty() {
+        true => lines,
+        false => format!("{title}:\n{lines}"),
+    };
+    let whole = section("Your checks of the whole project FAIL", whole);
+    whole + &section("Your checks of deliverables that do not exist, or are deprecated, FAIL", lost)
+}
+
+fn whole_as_json(run: &CheckRun, written_for: &BTreeMap<String, String>) -> Value {
+    let mut value = json!(run);
+    if let Some(id) = written_for.get(&run.check) {
+        value["deliverable"] = json!(id);
+    }
+    value
 }
 
 /// The checks of deliverables that have not passed: there is nothing to reproduce.
@@ -178,7 +220,11 @@ struct Reproduced<'a> {
 
 impl Reproduced<'_> {
     fn holds(&self) -> bool {
-        self.evidence.is_ours && self.reproduction.holds() && self.outdated.is_empty()
+        let Reproduction { fails_with_added, .. } = &self.reproduction;
+        self.evidence.is_ours
+            && self.reproduction.holds()
+            && self.outdated.is_empty()
+            && fails_with_added.is_empty()
     }
 }
 
@@ -253,7 +299,8 @@ fn as_text(verified: &Reproduced<'_>) -> String {
     if !reproduction.same_tree {
         text.push_str("  the files differ from those that were verified\n");
     }
-    outdated.iter().chain(notes).for_each(|note| text.push_str(&format!("  {note}\n")));
+    let clauses = outdated.iter().chain(&reproduction.fails_with_added).chain(notes);
+    clauses.for_each(|note| text.push_str(&format!("  {note}\n")));
     for (before, now) in &reproduction.runs {
         let same = match (now.passed(), before.output_sha256 == now.output_sha256) {
             (true, true) => ", with the same output",
@@ -265,9 +312,9 @@ fn as_text(verified: &Reproduced<'_>) -> String {
     text
 }
 
-fn as_json(verified: &Reproduced<'_>) -> serde_json::Value {
+fn as_json(verified: &Reproduced<'_>) -> Value {
     let Reproduced { evidence, reproduction, outdated, notes } = verified;
-    let notes: Vec<&String> = outdated.iter().chain(notes).collect();
+    let notes: Vec<&String> = outdated.iter().chain(&reproduction.fails_with_added).chain(notes).collect();
     let checks: Vec<_> = reproduction
         .runs
         .iter()

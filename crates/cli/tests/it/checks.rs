@@ -589,6 +589,7 @@ fn verify_names_the_layer_and_fails_with_a_check_of_the_whole_project() {
     let checks = serde_json::json!({ "checks": [
         { "name": "a", "deliverable": "A", "run": "cat a.txt", "output": ["built"] },
         { "name": "whole", "run": "test -f whole.txt" },
+        { "name": "lost", "deliverable": "Z", "run": "test -f lost.txt" },
     ] });
     project.write(".autonoe/checks.json", &checks.to_string());
     let model = model(&runs_and_passes("echo built > a.txt; git add a.txt; git commit -qm built"));
@@ -600,12 +601,16 @@ fn verify_names_the_layer_and_fails_with_a_check_of_the_whole_project() {
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     let (code, said) = verify(&[]);
-    assert!(said.contains("A: reproduced on Landlock, on ") && said.contains("1 of 1 reproduced"), "{said}");
+    let end = "\n1 of 1 reproduced, but 2 of your other checks FAIL.\n";
+    assert!(said.contains("A: reproduced on Landlock, on ") && said.ends_with(end), "{said}");
     let whole = "Your checks of the whole project FAIL:\n  whole: expected exit 0, got 1\n";
     assert!(code == Some(7) && said.contains(whole), "{said}");
+    let lost = "Your checks of deliverables that do not exist, or are deprecated, FAIL:\n  lost, written for Z: expected exit 0, got 1\n";
+    assert!(said.contains(lost), "{said}");
     let (code, said) = verify(&["--json"]);
     let shown: Value = serde_json::from_str(&said).expect("JSON");
     assert_eq!((code, &shown["project_checks"][0]["check"]), (Some(7), &Value::from("whole")), "{said}");
+    assert_eq!(shown["project_checks"][1]["deliverable"], "Z", "{said}");
     let (code, said) = verify(&["A"]);
     assert!(code == Some(0) && !said.contains("whole"), "{said}");
 }
@@ -727,4 +732,34 @@ fn verify_names_checks_of_deliverables_that_have_not_passed() {
     let said = String::from_utf8_lossy(&verify.stdout).into_owned();
     assert!(said.contains("Your checks of deliverables that have not passed were not run: "), "{said}");
     assert_eq!(verify.status.code(), Some(0), "{said}");
+}
+
+#[test]
+fn files_that_checks_do_not_see_are_named_by_verify_and_refused_by_strict() {
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    project.write("data/a", "");
+    project.write("tests/t.sh", "[ \"$(sh count.sh)\" = 1 ] && echo good\n");
+    project.write(
+        ".autonoe/checks.json",
+        r#"{ "checks": [{ "name": "t", "deliverable": "A", "run": "sh tests/t.sh", "output": ["good"], "protect": ["tests/**", "data/**"] }] }"#,
+    );
+    let project = project.in_repository();
+    let work = "echo 'ls data | wc -l' > count.sh; touch data/b; git add .; git commit -qm count";
+    let model = model(&runs_and_passes(work));
+    project.run(&model, &["run", "-n", "1"]).assert_ended("all_passed", 0);
+    let verify = |args: &[&str]| {
+        let output = project.autonoe(None).arg("verify").args(args).output().expect("started");
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let disputed = "Disputed: data/b: it was added, and there is no accepted version of it";
+    let (code, said) = verify(&[]);
+    assert!(code == Some(0) && said.contains(disputed), "{said}");
+    let (code, said) = verify(&["--strict"]);
+    assert!(code == Some(7) && said.contains(disputed), "{said}");
+    assert!(said.contains("A: NOT reproduced, on ") && said.contains("hide from it (data/b)"), "{said}");
+    let (code, said) = verify(&["--strict", "--json"]);
+    let shown = json(&said);
+    assert_eq!((code, &shown["deliverables"][0]["reproduced"]), (Some(7), &false.into()), "{said}");
+    assert!(shown["disputed"]["data/b"].is_string(), "{said}");
+    project.run(&model, &["run", "--strict", "-n", "1"]).assert_ended("unverified", 7);
 }

@@ -9,6 +9,7 @@ use autonoe_core::file_names::list_names;
 use autonoe_store::{CheckRegistry, ProtectedPath};
 
 use super::ProjectExaminer;
+use crate::added_files::{added_files, why_failed_with};
 use crate::check_run;
 use crate::checkout::Checkout;
 use crate::new_settings::is_dispensable;
@@ -16,17 +17,13 @@ use crate::noted_files::NotedFiles;
 use crate::runner_files::whole_package;
 
 impl ProjectExaminer {
-    /// Why a check that passed does not count with `--strict`: without such files it does not pass. `None` without `--strict`. Where nothing
-    /// is protected, the tests are the agent's like the settings beside them.
+    /// Why a check that passed does not count with `--strict`: without such files it does not pass. Where nothing is protected, the tests are the agent's like the settings beside them.
     pub(super) async fn needs_new_settings(
         &self,
         check: &Check,
         registry: &CheckRegistry,
         checkout: &Checkout,
     ) -> Result<Option<String>, Fault> {
-        if !self.is_strict {
-            return Ok(None);
-        }
         let noted = NotedFiles::of(registry, checkout, &[check], &self.project);
         let settings = noted.read_by_judges.into_iter().filter(|_| !check.protect.is_empty());
         let files = settings.chain(noted.in_place_of_built);
@@ -51,5 +48,17 @@ impl ProjectExaminer {
                 check.name
             )
         }))
+    }
+
+    /// Why a check that passed does not count with `--strict`: it does not see files that will land, and fails with them.
+    pub(super) async fn fails_with_added_files(
+        &self,
+        check: &Check,
+        registry: &CheckRegistry,
+        checkout: &Checkout,
+    ) -> Result<Option<String>, Fault> {
+        let added = added_files(registry, checkout);
+        let commit = checkout.revision.commit.as_deref();
+        why_failed_with(&added, check, &self.checkouts, commit, registry, &self.project).await
     }
 }

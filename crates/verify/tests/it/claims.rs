@@ -48,6 +48,15 @@ async fn an_exact_check_without_lines_must_print_nothing() {
 }
 
 #[tokio::test]
+async fn a_program_that_misses_the_specification_is_told_why() {
+    let fixture = VerifyFixture::new("# Spec\n\n```check A\n$ sh parts.sh\n1\n```\n");
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("parts.sh", "grep -c '^# ' SPEC.md\n")]);
+    let said = "SPEC.md and `.autonoe/` are not in the checkout that checks see";
+    examiner.assert_claim("A", Assurance::Failed, &["No such file", said]).await;
+}
+
+#[tokio::test]
 async fn uncommitted_work_is_not_checked_and_is_named() {
     let fixture = VerifyFixture::new(SPEC);
     let examiner = fixture.prepared().await;

@@ -7,13 +7,13 @@ use autonoe_core::examiner::Examiner;
 use autonoe_sandbox::RoomLimits;
 use autonoe_store::{CheckRegistry, Project, StatusStore};
 use autonoe_verify::{
-    CheckRun, CheckVerdict, Evidence, Reproduction, disown_foreign_findings, disown_outdated_findings,
-    reproduce, written_checks,
+    CheckRun, CheckVerdict, Evidence, Reproduction, Strictness, disown_foreign_findings,
+    disown_outdated_findings, reproduce, written_checks,
 };
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
+use super::fixture::{ADDS, PRINTS_FIVE, SPEC, TEST, TESTED, VerifyFixture};
 
 async fn verified() -> (VerifyFixture, Evidence) {
     let fixture = VerifyFixture::new(&SPEC.replace("check A", "check A criteria=1"));
@@ -27,7 +27,7 @@ async fn verified() -> (VerifyFixture, Evidence) {
 
 async fn reproduced(fixture: &VerifyFixture, evidence: &Evidence) -> Reproduction {
     let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
-    reproduce(&fixture.project, &checkouts, evidence, &[]).await.unwrap()
+    reproduce(&fixture.project, &checkouts, evidence, &[], Strictness::Nothing).await.unwrap()
 }
 
 #[tokio::test]
@@ -99,11 +99,39 @@ async fn a_reproduction_says_by_whose_checks_and_how_the_whole_project_does() {
     evidence.checks.iter_mut().for_each(|proof| proof.check.origin = CheckOrigin::Proposed);
     let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
     let [passes, fails] = ["true", "false"].map(|command| Check::of_command(command, CheckOrigin::Spec));
-    let reproduction = reproduce(&fixture.project, &checkouts, &evidence, &[&passes, &fails]).await.unwrap();
+    let reproduction =
+        reproduce(&fixture.project, &checkouts, &evidence, &[&passes, &fails], Strictness::Nothing)
+            .await
+            .unwrap();
     assert!(reproduction.qualification.ends_with(" by the builder's checks"), "{reproduction:?}");
     let whole: Vec<bool> = reproduction.whole.iter().map(|run| run.passed()).collect();
     assert_eq!(whole, [true, false]);
     assert!(reproduction.holds(), "the deliverable itself does");
+}
+
+#[tokio::test]
+async fn a_reproduction_names_hidden_files_and_looks_with_them_if_asked() {
+    let fixture = VerifyFixture::with_files(TESTED, &[("tests/add.sh", TEST)]);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "[ -e tests/b ] || echo $(($2 + $3))\n"), ("tests/b", "")]);
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    let evidence = Evidence::load(&fixture.project, "A").unwrap().unwrap();
+    let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
+    for strictness in [Strictness::Nothing, Strictness::WithAddedFiles] {
+        let reproduction = reproduce(&fixture.project, &checkouts, &evidence, &[], strictness).await.unwrap();
+        assert!(reproduction.holds(), "{reproduction:?}");
+        let [(path, clause)] = reproduction.disputed.as_slice() else { panic!("{reproduction:?}") };
+        assert_eq!(path, "tests/b");
+        assert!(
+            clause.contains("was added") && clause.contains("`autonoe checks accept tests/b`"),
+            "{clause}"
+        );
+        let fails = &reproduction.fails_with_added;
+        assert_eq!(fails.is_empty(), strictness == Strictness::Nothing, "{fails:?}");
+        assert!(fails.iter().all(|clause| clause.starts_with("`tests`: with --strict")), "{fails:?}");
+    }
+    autonoe_verify::reject(&fixture.project, &examiner.written, "tests/b").unwrap();
+    assert_eq!(reproduced(&fixture, &evidence).await.disputed, [], "the user has decided");
 }
 
 #[tokio::test]
@@ -128,7 +156,7 @@ async fn a_commit_that_no_longer_exists_is_reported() {
     let (fixture, evidence) = verified().await;
     let gone = Evidence { commit: Some("1".repeat(40)), ..evidence };
     let checkouts = fixture.checkouts(fixture.project.root(), RoomLimits::default()).await;
-    let fault = reproduce(&fixture.project, &checkouts, &gone, &[]).await.unwrap_err();
+    let fault = reproduce(&fixture.project, &checkouts, &gone, &[], Strictness::Nothing).await.unwrap_err();
     assert_eq!(fault.code, "no_commit");
 }
 

@@ -17,7 +17,7 @@ use autonoe_store::journal::JournalOptions;
 use autonoe_store::{Project, SqliteJournal, StatusStore};
 use autonoe_test_kit::{FixedClock, PATH, TestDirectory, example};
 use autonoe_verify::{
-    CheckRun, CheckoutFactory, Evidence, ProjectExaminer, Reproduction, reproduce, written_checks,
+    CheckRun, CheckoutFactory, Evidence, ProjectExaminer, Reproduction, Strictness, reproduce, written_checks,
 };
 use serde_json::{Value, json};
 
@@ -117,7 +117,9 @@ impl VerifyFixture {
             "checks": checks.iter().map(proof).collect::<Vec<_>>(),
         });
         let evidence: Evidence = serde_json::from_value(evidence).unwrap();
-        reproduce(&project, &self.checkouts(root, limits).await, &evidence, &[]).await.unwrap()
+        reproduce(&project, &self.checkouts(root, limits).await, &evidence, &[], Strictness::Nothing)
+            .await
+            .unwrap()
     }
 
     pub async fn run_check(&self, limits: RoomLimits, check: Check) -> CheckRun {

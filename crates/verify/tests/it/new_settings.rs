@@ -217,3 +217,29 @@ async fn a_strict_run_does_not_count_what_only_new_files_behind_a_link_let_pass(
     fixture.commit(&[("calc.sh", "echo 4\n"), ("vendor/bin/node", "")]);
     strict.assert_claim("A", Assurance::Claimed, &["(vendor/bin/node)", "expected exit 0, got 1"]).await;
 }
+
+/// What protected patterns hide from checks lands all the same.
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_fails_with_hidden_files() {
+    let judge = "[ \"$(sh calc.sh)\" = 1 ]";
+    let spec = "# Calc\n\n```check A name=suite protect=tests/**,data/**\n$ sh tests/run.sh\n```\n\n```check B\n$ sh calc.sh\n1\n```\n";
+    let fixture = VerifyFixture::with_files(spec, &[("tests/run.sh", judge), ("data/a", "")]);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    let mild = fixture.examiner().await;
+    fixture.commit(&[("calc.sh", "ls data | wc -l\n"), ("data/b", "")]);
+    let said = "must also pass with the new files that protected patterns hide from it (data/b)";
+    for id in ["A", "B"] {
+        strict.assert_claim(id, Assurance::Claimed, &[said, "fix them, or remove them"]).await;
+        mild.assert_claim(id, Assurance::Verified, &[]).await;
+    }
+    assert!(strict.disputed().contains(&"data/b".to_owned()));
+    // Files that make no difference do no harm.
+    fixture.commit(&[("calc.sh", "ls data | grep -c a\n")]);
+    strict.assert_claim("A", Assurance::Verified, &[]).await;
+    strict.assert_claim("B", Assurance::Verified, &[]).await;
+    // The user accepts it, and then it is seen.
+    fixture.commit(&[("calc.sh", "ls data | wc -l\n")]);
+    accept(&fixture.project, &strict.written, "data/b", FixedClock::NOON).unwrap();
+    mild.assert_claim("A", Assurance::Failed, &[]).await;
+}
