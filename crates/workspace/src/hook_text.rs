@@ -8,32 +8,53 @@ use crate::option_modules::is_python;
 use crate::place_variables::is_acting;
 use crate::shell_expansion::{HERE, expansions};
 
-/// Programs that run what files of a project say, and the names of these files. A star stands for anything, a final slash for all files in a
-/// directory.
-const RUNNERS: [(&[&str], &[&str]); 16] = [
+/// Programs that run what files of a project say, and the names or paths of these files, in small letters. A star stands for anything, a final
+/// slash for all files in a directory.
+const RUNNERS: [(&[&str], &[&str]); 31] = [
     (&["make", "gmake"], &["makefile", "gnumakefile", "*.mk"]),
     (&["npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx", "nx", "turbo"], &["package.json"]),
+    (&["npm", "npx", "pnpm", "pnpx"], &[".npmrc", ".pnpmfile.*"]),
+    (&["yarn"], &[".yarnrc", ".yarnrc.yml", ".yarn/releases/", ".yarn/plugins/"]),
+    (&["bun", "bunx"], &["bunfig.toml"]),
+    (&["nx"], &["nx.json", "project.json"]),
+    (&["turbo"], &["turbo.json", "turbo.jsonc"]),
     (&["lint-staged"], &["package.json", ".lintstagedrc*", "lint-staged.config.*"]),
+    (&["gulp"], &["gulpfile.*", "gulpfile.js/"]),
+    (&["grunt"], &["gruntfile.*"]),
     (&["just"], &["justfile", ".justfile", "*.just"]),
     (&["task", "go-task"], &["taskfile.yml", "taskfile.yaml", "taskfile.dist.yml", "taskfile.dist.yaml"]),
-    (&["rake"], &["rakefile", "*.rake"]),
+    (&["bundle"], &["gemfile", "*.gemspec", ".bundle/"]),
+    (&["rake"], &["rakefile", "rakefile.rb", "*.rake"]),
     (&["tox"], &["tox.ini", "pyproject.toml", "setup.cfg"]),
     (&["nox"], &["noxfile.py"]),
     (&["invoke", "inv"], &["tasks.py"]),
+    (&["doit"], &["dodo.py", "pyproject.toml"]),
     (&["poe", "hatch", "pdm"], &["pyproject.toml"]),
+    (&["scons"], &["sconstruct", "sconstruct.py", "sconscript", "sconscript.py", "site_scons/"]),
+    (&["ninja", "samu"], &["*.ninja"]),
+    (&["meson"], &["meson.build"]),
+    (&["cmake"], &["cmakelists.txt", "cmakepresets.json", "*.cmake"]),
+    (
+        &["bazel", "bazelisk"],
+        &["build", "workspace", "*.bazel", "*.bzl", ".bazelrc", ".bazelversion", "tools/bazel"],
+    ),
     (&["composer"], &["composer.json"]),
     (&["deno"], &["deno.json", "deno.jsonc"]),
-    (&["mvn", "mvnw"], &["pom.xml"]),
-    (&["gradle", "gradlew"], &["build.gradle*", "settings.gradle*"]),
+    (&["mvn", "mvnw"], &["pom.xml", ".mvn/"]),
+    (
+        &["gradle", "gradlew"],
+        &["*.gradle", "*.gradle.kts", "gradle.properties", "gradle/wrapper/", "*.versions.toml", "buildsrc/"],
+    ),
+    (&["ant"], &["build.xml"]),
     (&["mage"], &["magefile.go", "magefiles/"]),
     (&["cargo"], &["build.rs", "xtask/", ".cargo/"]),
 ];
 
 /// Words before a command that do not matter for what it runs.
-const LEADING: [&str; 34] = [
-    "if", "then", "else", "elif", "while", "until", "do", "!", "exec", "command", "env", "time", "nice",
-    "sudo", "timeout", "xargs", "nohup", "sh", "bash", "dash", "zsh", "npx", "npm", "pnpm", "yarn", "bun",
-    "bunx", "uv", "poetry", "run", "dlx", "x", "eval", "return",
+const LEADING: [&str; 35] = [
+    "bundle", "if", "then", "else", "elif", "while", "until", "do", "!", "exec", "command", "env", "time",
+    "nice", "sudo", "timeout", "xargs", "nohup", "sh", "bash", "dash", "zsh", "npx", "npm", "pnpm", "yarn",
+    "bun", "bunx", "uv", "poetry", "run", "dlx", "x", "eval", "return",
 ];
 
 /// Ends of the names of scripts.
@@ -50,6 +71,9 @@ pub(crate) fn is_runner_file(path: &str, file: &str) -> bool {
     let path = path.to_ascii_lowercase();
     if file.ends_with('/') {
         return path.starts_with(file) || path.contains(&format!("/{file}"));
+    }
+    if file.contains('/') {
+        return path == file || path.ends_with(&format!("/{file}"));
     }
     let name = path.rsplit('/').next().unwrap_or_default();
     match file.split_once('*') {

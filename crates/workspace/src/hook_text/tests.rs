@@ -32,6 +32,22 @@ fn runners_are_recognised_where_a_command_begins() {
         ("subprocess.run([\"make\", \"lint\"])", "Makefile"),
         ("poetry run poe lint", "pyproject.toml"),
         ("./gradlew check", "app/build.gradle.kts"),
+        ("./gradlew check", "gradle/wrapper/gradle-wrapper.properties"),
+        ("mvn -q test", ".mvn/jvm.config"),
+        ("./mvnw verify", ".mvn/maven.config"),
+        ("yarn lint", ".yarn/releases/yarn-4.0.0.cjs"),
+        ("yarn lint", ".yarnrc.yml"),
+        ("rake lint", "Rakefile"),
+        ("bundle exec rake lint", "Rakefile"),
+        ("bundle exec rubocop", "Gemfile"),
+        ("doit lint", "dodo.py"),
+        ("scons -Q", "SConstruct"),
+        ("npx gulp lint", "gulpfile.mjs"),
+        ("grunt lint", "Gruntfile.js"),
+        ("bazel test //...", "src/BUILD.bazel"),
+        ("bazelisk build //...", "MODULE.bazel"),
+        ("bazel test //...", "tools/bazel"),
+        ("ninja -C out", "out/build.ninja"),
     ] {
         assert!(runner_files(text).any(|file| is_runner_file(path, file)), "{text}: {path}");
     }
@@ -41,6 +57,9 @@ fn runners_are_recognised_where_a_command_begins() {
         ("make lint", "src/makefile.rs"),
         ("npm test", "src/package.json.ts"),
         ("scripts/make.sh", "Makefile"),
+        ("bazel test //...", "src/bazel"),
+        ("bazel test //...", "docs/build/index.md"),
+        ("yarn lint", ".yarn/cache/a.zip"),
     ] {
         assert!(!runner_files(text).any(|file| is_runner_file(path, file)), "{text}: {path}");
     }
