@@ -2,7 +2,12 @@
 //! not land unless the user agrees.
 
 /// Directories, anywhere in the repository.
-const DIRECTORIES: [&str; 69] = [
+const DIRECTORIES: [&str; 74] = [
+    ".codesandbox",
+    ".gitpod",
+    ".idx",
+    ".ona",
+    ".tabnine",
     ".flox",
     ".joyride",
     ".lefthook-local",
@@ -76,7 +81,15 @@ const DIRECTORIES: [&str; 69] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 101] = [
+const FILES: [&str; 109] = [
+    ".autoenv.leave",
+    ".devfile.yaml",
+    ".env.leave",
+    ".gitpod.dockerfile",
+    ".replit",
+    ".stackblitzrc",
+    "devfile.yaml",
+    "replit.nix",
     "rusty-hook.toml",
     ".rvmrc",
     ".hie-bios",
@@ -257,6 +270,18 @@ mod tests {
             ".ddev/config.yaml",
             "web/.ddev/config.local.yaml",
             ".prek.toml",
+            ".tabnine/mcp_servers.json",
+            ".env.leave",
+            "app/.autoenv.leave",
+            ".gitpod/automations.yaml",
+            ".gitpod.Dockerfile",
+            ".ona/automations.yaml",
+            ".idx/dev.nix",
+            ".codesandbox/tasks.json",
+            ".replit",
+            "replit.nix",
+            ".stackblitzrc",
+            "devfile.yaml",
         ] {
             assert!(acts_by_itself(path), "{path}");
         }
@@ -278,6 +303,8 @@ mod tests {
             "renv/settings.json",
             "models/best.pth",
             ".ddev/web-build/Dockerfile",
+            ".env.example",
+            "src/replit.py",
         ] {
             assert!(!acts_by_itself(path), "{path}");
         }
