@@ -58,6 +58,9 @@ const CONTENT: &str = r#"git --git-dir="$2" cat-file blob "$5:$6""#;
 const IN_PROGRESS: [&str; 6] =
     ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply"];
 
+/// Prints whether only some of the files are checked out, which the user may have set since the run began.
+const IS_SPARSE: &str = r#"cd "$1" && git config --type=bool --default false core.sparseCheckout"#;
+
 /// Prints the old content of the file `$6`.
 const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4:$6" 2> /dev/null || true"#;
 
@@ -91,7 +94,7 @@ impl LandingAttempt<'_> {
         if let Some(name) = IN_PROGRESS.into_iter().find(is_there) {
             return Err(LandingRefusal::InProgress(name.to_owned()).into());
         }
-        if self.from.is_sparse {
+        if self.succeed(IS_SPARSE, &[]).await?.trim() == "true" {
             return Err(LandingRefusal::Files("your checkout has only some of the files".to_owned()).into());
         }
         if directories.iter().any(|directory| has_split_index(directory)) {

@@ -25,7 +25,6 @@ fi
 echo "$format"
 git symbolic-ref --quiet HEAD || echo -
 echo "$head"
-git config --type=bool --default false core.sparseCheckout
 git ls-files --stage | grep -c '^160000'
 if [ "$(git rev-parse --show-prefix)" ] && [ -z "$(git ls-files | head -n 1)" ] && git -c core.excludesFile="$3" check-ignore --quiet .
 then echo true; else echo false; fi
@@ -63,8 +62,6 @@ pub struct ProjectRevision {
     pub tree: Option<String>,
     /// `sha1` or `sha256`.
     pub format: String,
-    /// Whether only some of the files are checked out.
-    pub is_sparse: bool,
     pub has_submodules: bool,
     /// Whether git ignores the project, and has no file of it.
     pub is_ignored: bool,
@@ -114,8 +111,7 @@ impl ProjectRevision {
         let format = next().to_owned();
         let branch = known(next()).map(|name| name.trim_start_matches("refs/heads/").to_owned());
         let (commit, tree) = (known(next()), known(next()));
-        let (is_sparse, has_submodules) = (next() == "true", next() != "0");
-        let is_ignored = next() == "true";
+        let (has_submodules, is_ignored) = (next() != "0", next() == "true");
         let tags = lines.map(|line| format!("{line}\n")).collect();
         let changed = changed.stdout.split_terminator('\0').filter_map(|entry| entry.get(3..));
         let uncommitted = changed.chain(untracked.stdout.split_terminator('\0'));
@@ -128,7 +124,6 @@ impl ProjectRevision {
             commit,
             tree,
             format,
-            is_sparse,
             has_submodules,
             is_ignored,
             tags,

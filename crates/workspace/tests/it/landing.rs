@@ -640,13 +640,17 @@ async fn a_split_index_and_a_sparse_checkout_are_left_alone() {
         let fixture = HubFixture::new().await;
         fixture.write("staged.txt", "x");
         fixture.git(&["add", "staged.txt"]);
-        fixture.git(setup);
-        let before = fixture.git(&["status", "--porcelain"]);
         let (workspace, revision) = fixture.workspace().await;
         fixture.work(&workspace, &[("new.txt", "")]);
-        let why = refusal(fixture.land(&workspace, &revision).await);
-        assert!(matches!(why, LandingRefusal::Files(_)), "{why:?}");
-        assert_eq!(fixture.git(&["status", "--porcelain"]), before);
+        // Also if that is set during a run.
+        fixture.git(setup);
+        let before = fixture.git(&["status", "--porcelain"]);
+        let (_, later) = fixture.workspace().await;
+        for from in [revision, later] {
+            let why = refusal(fixture.land(&workspace, &from).await);
+            assert!(matches!(why, LandingRefusal::Files(_)), "{why:?}");
+            assert_eq!(fixture.git(&["status", "--porcelain"]), before);
+        }
     }
 }
 
