@@ -31,6 +31,14 @@ pub(crate) fn describe(finished: &Finished) -> String {
     if lines.is_empty() { finished.reason() } else { lines.join(" ") }
 }
 
+/// Why git failed in the user's repository.
+pub(crate) fn why_it_failed(finished: &Finished) -> String {
+    match finished.stderr.contains("not a git repository") {
+        true => "git no longer finds a repository there; .git/HEAD may be damaged".to_owned(),
+        false => finished.reason(),
+    }
+}
+
 /// The first file that a line refuses to change, and why; `None` if it is about something else.
 fn in_our_words(line: &str) -> Option<String> {
     REFUSALS.iter().find_map(|(before, behind, meaning)| {

@@ -18,7 +18,7 @@ use autonoe_git::{Finished, GitRoom, Skeleton};
 
 use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
-use crate::git_refusal::describe;
+use crate::git_refusal::{describe, why_it_failed};
 use crate::hub::Hub;
 use crate::landing_error::{LandingError, LandingRefusal, list_files};
 use crate::merged_branches::LEFT_APART;
@@ -40,7 +40,7 @@ git rev-parse --verify --quiet 'HEAD^{commit}' || echo -"#;
 /// Copies the new objects to the user's repository. If that fails, as on a full disk, what git has begun to write is removed. A user who has
 /// rewritten the history may not have the commit before any more: then everything is new that no branch has.
 const COPY: &str = r#"cd "$1" || exit 3
-packs=$(git rev-parse --git-path objects/pack)
+packs=$(git rev-parse --git-path objects/pack) || exit
 begun() { (cd "$packs" && echo tmp_*); }
 before=" $(begun) "
 known() {
@@ -465,7 +465,7 @@ impl<'a> LandingAttempt<'a> {
     pub(crate) fn must_succeed(&self, finished: Finished) -> Result<String, Fault> {
         match finished.code {
             0 => Ok(finished.stdout),
-            _ => Err(self.hub.failed(&finished.reason())),
+            _ => Err(self.hub.failed(&why_it_failed(&finished))),
         }
     }
 
@@ -500,7 +500,7 @@ impl<'a> LandingAttempt<'a> {
             (Some(now), Some(before)) if now == *before && commit == self.from.commit => Ok(now),
             (Some(now), Some(before)) if now == *before => Err(LandingRefusal::Moved.into()),
             (Some(to), _) => Err(LandingRefusal::Switched { to }.into()),
-            (None, _) => Err(LandingRefusal::Detached.into()),
+            (None, _) => Err(self.without_branch().into()),
         }
     }
 

@@ -87,13 +87,24 @@ const MAX_LINKS: usize = 4000;
 const MAX_HEADS: usize = 200;
 
 impl LandingAttempt<'_> {
-    /// Refuses to land in the middle of what the user does.
-    pub(crate) async fn check_user(&self, changed: &[ChangedFile]) -> Result<(), LandingError> {
+    /// Why nothing lands while no branch is checked out: a rebase and the like check out none.
+    pub(crate) fn without_branch(&self) -> LandingRefusal {
+        self.in_progress().unwrap_or(LandingRefusal::Detached)
+    }
+
+    fn in_progress(&self) -> Option<LandingRefusal> {
         let directories = self.hub.repository().directories;
         let is_there = |name: &&str| directories.iter().any(|directory| directory.join(name).exists());
-        if let Some(name) = IN_PROGRESS.into_iter().find(is_there) {
-            return Err(LandingRefusal::InProgress(name.to_owned()).into());
+        let name = IN_PROGRESS.into_iter().find(is_there)?;
+        Some(LandingRefusal::InProgress(name.to_owned()))
+    }
+
+    /// Refuses to land in the middle of what the user does.
+    pub(crate) async fn check_user(&self, changed: &[ChangedFile]) -> Result<(), LandingError> {
+        if let Some(refusal) = self.in_progress() {
+            return Err(refusal.into());
         }
+        let directories = self.hub.repository().directories;
         if self.succeed(IS_SPARSE, &[]).await?.trim() == "true" {
             return Err(LandingRefusal::Files("your checkout has only some of the files".to_owned()).into());
         }

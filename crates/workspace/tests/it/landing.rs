@@ -597,6 +597,37 @@ async fn what_the_user_is_doing_is_not_disturbed() {
 }
 
 #[tokio::test]
+async fn a_rebase_or_bisect_without_a_branch_is_what_the_user_is_in_the_middle_of() {
+    for (sign, args) in [
+        ("rebase-merge", &["-c", "sequence.editor=sed -i s/pick/edit/", "rebase", "-q", "-i", "HEAD~1"][..]),
+        ("BISECT_LOG", &["bisect", "start", "HEAD", "HEAD~2"]),
+    ] {
+        let fixture = HubFixture::new().await;
+        fixture.commit(&[("b.txt", "one")]);
+        fixture.commit(&[("b.txt", "two")]);
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[("a.txt", "changed\n")]);
+        fixture.git(args);
+        assert_eq!(fixture.git(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD");
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert_eq!(why, LandingRefusal::InProgress(sign.into()));
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_head_is_named_in_one_sentence() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "changed\n")]);
+    let fetched = fixture.hub.fetch(&workspace).await.unwrap();
+    fixture.write(".git/HEAD", "\n");
+    let (target, consent) = (LandingTarget::CheckedOut, LandingConsent::default());
+    let fault = fixture.hub.land(&workspace, &fetched, &revision, &target, consent).await.unwrap_err();
+    let sentence = "git no longer finds a repository there; .git/HEAD may be damaged.";
+    assert!(fault.message.ends_with(sentence), "{fault:?}");
+}
+
+#[tokio::test]
 async fn what_a_refusal_during_a_merge_advises_gets_the_commits() {
     for finishes in [true, false] {
         let fixture = HubFixture::new().await;
