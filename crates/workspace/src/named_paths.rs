@@ -20,7 +20,7 @@ use crate::imported_modules::imported_files;
 use crate::loading_options::loaded_directories;
 use crate::option_modules::{is_perl, is_ruby, module_files, perl_directories};
 use crate::place_variables::{is_acting, is_file_that_runs};
-use crate::reading_commands::without_read_operands;
+use crate::reading_commands::{Printed, without_read_operands};
 use crate::relative_places::{Place, RelativePlaces};
 use crate::repository_places::{other_trees, places_elsewhere};
 use crate::script_comments::{is_shell, without_comments};
@@ -411,7 +411,8 @@ impl NamedPaths {
         let code = without_comments(&text, file);
         let code = name.map_or_else(|| code.to_string(), |name| with_own_name(&code, name));
         let code = match kind != TextKind::Settings && is_shell(&code, file) {
-            true => without_read_operands(&code),
+            true if kind == TextKind::Hook => without_read_operands(&code, Printed::Shown),
+            true => without_read_operands(&code, Printed::MaybeRun),
             false => code,
         };
         let code = format!("{code}\n{}", lines_with_defaults(&code));

@@ -1,5 +1,6 @@
 use super::*;
 
+mod read_files;
 mod variables;
 
 /// The mode of a file that is not a program.
