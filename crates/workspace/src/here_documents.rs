@@ -1,4 +1,4 @@
-//! Here-documents of shell scripts: what `cat` prints for a person to read is no code.
+//! Here-documents of shell scripts: what `cat` prints for a person to read does not run.
 
 use crate::shell_line::shell_commands;
 
