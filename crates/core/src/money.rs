@@ -16,7 +16,7 @@ impl Usd {
     pub const ZERO: Self = Self(0.0);
 }
 
-/// The text is no amount of money.
+/// The text is not an amount of money.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected an amount in USD above 0, such as 20 or 0.50")]
 pub struct NotDollars;

@@ -3,7 +3,7 @@
 /// Typing mistakes that a name may have, as a part of its length.
 const MISTAKES: usize = 3;
 
-/// The most similar of these names; `None` if none is similar. Case is no mistake.
+/// The most similar of these names; `None` if none is similar. A difference in case does not count.
 pub fn nearest<'a>(given: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (given.chars().count() / MISTAKES).max(1);
     let given = given.to_lowercase();

@@ -1,4 +1,4 @@
-//! Tools that a harness has only inside a fleet. What they do is decided by whoever gives them to the service.
+//! Tools that a harness has only inside a fleet. What they do is decided by the code that gives them to the service.
 
 use autonoe_core::instruction::Phase;
 use autonoe_tools::ToolSpec;

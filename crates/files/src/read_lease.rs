@@ -65,7 +65,7 @@ mod tests {
         let lease = ReadLease::take(File::open(&path).unwrap()).unwrap();
         let second = ReadLease::take(File::open(&path).unwrap()).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "exit 0");
-        assert!(lease.holds() && second.holds(), "readers are no writers");
+        assert!(lease.holds() && second.holds(), "readers are not writers");
         let without_waiting = rustix::fs::OFlags::NONBLOCK.bits() as i32;
         let writer = OpenOptions::new().write(true).custom_flags(without_waiting).open(&path);
         assert!(writer.is_err(), "a writer waits");

@@ -66,10 +66,10 @@ pub struct StrategySettings {
     pub max_concurrent: usize,
     /// After this time everything is stopped.
     pub max_total_time: Duration,
-    /// What all harnesses together may cost; `None` is no limit.
+    /// What all harnesses together may cost; `None` means no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cost: Option<Usd>,
-    /// For one harness; `None` is no limit.
+    /// For one harness; `None` means no limit.
     pub default_timeout: Option<Duration>,
     /// Whether a harness whose process ended without a result is started again.
     pub retry_failed: bool,

@@ -20,7 +20,7 @@ pub(crate) use normalise::{fingerprint, normalised};
 pub use similarity::ratio;
 pub use tree::{TreeChanges, TreeSnapshot};
 
-/// A lower score is no progress.
+/// A lower score means no progress.
 pub const PROGRESS_THRESHOLD: f64 = 0.15;
 
 /// Files that must change for the full score.
@@ -44,7 +44,7 @@ const TREES: usize = 100;
 /// A session that spent this long in commands, and most of its time, has waited for something.
 const LONG_WAIT: Duration = Duration::from_secs(10 * 60);
 
-/// Sessions in a row that may wait. After that waiting is no excuse.
+/// Sessions in a row that may wait. After that, waiting counts as no progress.
 const WAITS: u32 = 3;
 
 /// Commands of a session that are compared.

@@ -8,7 +8,7 @@ use autonoe_verify::{all_checks, check_key, doubt_about, record_changes, written
 
 /// All checks of a project: those of SPEC.md and checks.json, and those that agents proposed.
 ///
-/// Changes of the user's checks are noted in `book`: whoever asks must hear of them before the next run does.
+/// Changes of the user's checks are noted in `book`: the user must see them before the next run does.
 pub fn project_checks(project: &Project, book: &mut CheckRegistry) -> Result<Vec<Check>, Fault> {
     // Without SPEC.md there may still be checks from other sources.
     let spec = project.find_spec()?.unwrap_or_default();

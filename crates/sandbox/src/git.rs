@@ -462,7 +462,7 @@ mod tests {
         assert!(runs_command(b"[remote \"origin\"]\n url = https://example.org/x.git\n", Some(remote)));
         assert!(runs_command(b"[remote \"origin\"]\n url = /tmp/x.git\n", None));
         let more = [remote, b"[remote \"other\"]\n url = https://example.org/x.git\n"].concat();
-        assert!(!runs_command(&more, Some(remote)), "another remote is no harm");
+        assert!(!runs_command(&more, Some(remote)), "another remote does no harm");
         assert!(!runs_command(
             b"[submodule \"lib\"]\n active = true\n url = https://example.org/l.git\n",
             None

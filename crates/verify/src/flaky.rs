@@ -1,4 +1,4 @@
-//! Checks that pass and fail on the same files: whoever repeats a claim often enough gets one to pass, so that is said.
+//! Checks that pass and fail on the same files: an agent that repeats a claim often enough gets one to pass, so that is reported.
 
 use autonoe_core::check::Check;
 use autonoe_store::{CheckLooks, CheckRegistry, sha256_hex};

@@ -118,7 +118,7 @@ struct MakeRules {
     rules: Vec<MakeRule>,
     /// Targets of rules for many files, such as `build/%`; none for any file (`%`).
     patterns: Vec<String>,
-    /// Targets that are no files, whatever is there.
+    /// Targets that are not files, whatever is there.
     phony: HashSet<String>,
 }
 

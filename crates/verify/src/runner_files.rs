@@ -103,7 +103,7 @@ const RUNNER_MODULES: &[&str] = &[
     "tox", "trial", "twisted", "unittest2", "usercustomize", "ward", "xdist",
 ];
 
-/// Headers of C's library and of Unix, those that they include, and those of C++ whose names are no everyday words. A compiler that looks
+/// Headers of C's library and of Unix, those that they include, and those of C++ whose names are not everyday words. A compiler that looks
 /// in the project first takes its file instead.
 #[rustfmt::skip]
 const HEADERS: &[&str] = &[
@@ -341,7 +341,7 @@ fn shadows_python(path: &str) -> bool {
     is_module && module.is_some_and(is_known)
 }
 
-/// The directory that Python must search in order to load it in place of a module of its own; `None` if it is no such module, or pytest
+/// The directory that Python must search in order to load it in place of a module of its own; `None` if it is not such a module, or pytest
 /// loads it wherever it is.
 pub(crate) fn module_directory(path: &str) -> Option<&str> {
     let is_module = shadows_python(path) && !ALWAYS_LOADED.contains(&path.rsplit('/').next().unwrap_or(path));

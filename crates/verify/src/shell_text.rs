@@ -97,7 +97,7 @@ fn is_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Leaves out words that commands print, compare or search for. What another command may read is no such word.
+/// Leaves out words that commands print, compare or search for. What another command may read is not such a word.
 pub(crate) fn without_texts(text: &str) -> String {
     let may_print_paths = is_output_read(text);
     let lines = text.lines().map(|line| {
@@ -152,7 +152,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// The words that are no paths.
+    /// The words that are not paths.
     fn texts(&self, line: &str, may_print_paths: bool) -> Vec<Range<usize>> {
         let word = |range: &Range<usize>| &line[range.clone()];
         let first = self.words.iter().position(|range| !KEYWORDS.contains(&word(range)));
@@ -228,7 +228,7 @@ fn segments(line: &str) -> Vec<Segment> {
                 let is_kept = rest.starts_with("&1") || rest.starts_with("&2");
                 let is_kept = is_kept || rest.trim_start().starts_with("/dev/null");
                 segment.is_redirected |= !is_kept;
-                // The number behind it is no word and no operator.
+                // The number behind it is neither a word nor an operator.
                 chars.next_if(|(_, next)| *next == '&');
             }
             _ if !is_quoted && c.is_whitespace() => {

@@ -142,7 +142,7 @@ fn runs_what_follows(words: &[&str], is_file: &impl Fn(&str) -> bool) -> bool {
     }
 }
 
-/// Braces are gone where commands are told apart.
+/// Braces are gone where commands are split.
 fn is_computed(word: &str) -> bool {
     word.starts_with('$') || [PLACE, "%", "\\"].contains(&word)
 }

@@ -93,7 +93,7 @@ impl HubLayout {
         self.directory.join("landing.json")
     }
 
-    /// The file that is locked by whoever has a landing turn.
+    /// The file that is locked by the process that has a landing turn.
     pub(crate) fn landing_lock(&self) -> PathBuf {
         self.directory.join("landing.lock")
     }

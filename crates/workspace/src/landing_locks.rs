@@ -1,5 +1,5 @@
 //! Locks that git takes in the user's repository while it works there for us. One that is killed leaves them behind, and then every git
-//! fails. Which locks these can be is on record before the first one is taken, so ours are told from those of the user's own git.
+//! fails. Which locks these can be is on record before the first one is taken, so that they can be distinguished from those of the user's own git.
 
 use std::fs::{self, File};
 use std::io;

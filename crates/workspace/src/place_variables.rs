@@ -157,7 +157,7 @@ fn names_no_files(name: &str) -> bool {
     OTHERS.contains(&name) || BEGINNINGS_OF_OTHERS.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// Whether a word without a slash is no file either.
+/// Whether a word without a slash is not a file either.
 pub(crate) fn has_mere_names(name: &str) -> bool {
     BEGINNINGS_OF_NAMES.iter().any(|beginning| name.starts_with(beginning))
 }

@@ -29,7 +29,7 @@ impl<'a> UsersAttributes<'a> {
         attributes
     }
 
-    /// Whether other programs run after a change, or none where one did. More large files for git-lfs are no other program.
+    /// Whether other programs run after a change, or none where one did. More large files for git-lfs do not count as another program.
     pub(crate) fn are_changed(&self, old: &str, new: &str) -> bool {
         let (before, mut after) = (self.driver_lines(old), self.driver_lines(new));
         let is_of_lfs = |line: &String| {

@@ -16,7 +16,7 @@ use super::estimate::estimate;
 use super::next_steps::next_steps;
 use crate::present::{Console, MessageLevel, plan_text};
 
-/// In front of all other sinks, so that whoever follows the run gets what its own terminal shows.
+/// In front of all other sinks, so that those who follow the run get what its own terminal shows.
 pub struct Announcer {
     pub sinks: Sinks,
     /// The command that continues the run, such as `run`.

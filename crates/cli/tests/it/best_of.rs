@@ -22,7 +22,7 @@ const CLAIMS: &str = r#"
   text = "It is done, trust me."
 "#;
 
-/// An attempt: a conversation whose agent is told that it makes this one.
+/// An attempt: a conversation whose prompt says that it makes this one.
 fn attempt(number: u32, turns: &str) -> String {
     format!(
         "[[conversation]]\nname = 'attempt {number}'\nwhen = 'yours is attempt {number}'\nplays = 1\n{turns}"

@@ -671,7 +671,7 @@ fn a_new_check_judges_by_the_users_files_not_by_commits_that_have_not_landed() {
     assert_eq!(project.statuses(), [("A".to_owned(), "pending")], "{}", second.stderr);
 }
 
-/// Whoever looks after the run must learn why, not only whoever watched it.
+/// A user who looks after the run must learn why, not only one who watched it.
 #[test]
 fn why_a_check_does_not_count_is_said_afterwards_too() {
     let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending"), ("C", "pending")]);

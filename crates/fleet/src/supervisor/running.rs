@@ -92,7 +92,7 @@ impl RunningHarness {
         self.stop_reason = Some(reason);
         self.ending = match self.handle.request_abort() {
             Ok(()) => Ending::Asked(Instant::now()),
-            // A file that cannot be written is no reason to let it run.
+            // It is not let run only because a file cannot be written.
             Err(_) => {
                 self.handle.process().signal(Signal::TERM);
                 Ending::Terminated(Instant::now())

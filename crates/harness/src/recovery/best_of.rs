@@ -18,7 +18,7 @@ pub(crate) const BEST_OF: &str = "best_of";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BestOf {
     pub agents: Vec<Rung>,
-    /// In order of preference. They may be agents too: whoever made none of the compared attempts can judge them.
+    /// In order of preference. They may be agents too: one that made none of the compared attempts can judge them.
     pub judges: Vec<Rung>,
 }
 

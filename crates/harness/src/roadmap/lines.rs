@@ -68,7 +68,7 @@ impl<'a> BoxedItem<'a> {
 /// What people write between the brackets of a box.
 const MARKS: [char; 7] = [' ', '\u{a0}', 'x', 'X', '-', '\u{2713}', '\u{2714}'];
 
-/// Whether a line that is no list item looks like one with a check box: `-[ ] …`, `1. [ ] …`, or a space that is none.
+/// Whether a line that is not a list item looks like one with a check box: `-[ ] …`, `1. [ ] …`, or one with another kind of space.
 pub fn looks_boxed(text: &str) -> bool {
     let digits = text.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let after_marker = match digits.len() < text.len() {

@@ -170,7 +170,7 @@ fn ignore_files_that_were_not_there_before_do_not_count() {
     copied(&["built/x", "tests/a", "sub/b"]);
 }
 
-/// The rights of a user, whoever runs the test.
+/// The rights of a user, even if root runs the test.
 #[cfg(target_os = "linux")]
 fn drop_capabilities() {
     use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};

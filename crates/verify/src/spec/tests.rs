@@ -172,7 +172,7 @@ fn code_that_is_indented_contains_no_check() {
     ] {
         assert_eq!(read_spec(spec), Ok(Vec::new()), "{spec}");
     }
-    // What continues a paragraph is no code, and in a list nobody counts columns.
+    // What continues a paragraph is not code, and in a list columns do not count.
     for spec in ["Text\n    Check: `x` prints `5`\n", "- a\n\n      Check: `x` prints `5`\n"] {
         assert!(read_spec(spec).is_err(), "{spec}");
     }

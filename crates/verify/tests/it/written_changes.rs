@@ -1,4 +1,4 @@
-//! The user's checks are remembered: a change needs the user's word, whoever made it.
+//! The user's checks are remembered: a change needs the user's word, also the user's own.
 
 use autonoe_core::check::Assurance;
 use autonoe_core::event::RunEvent;

@@ -391,7 +391,7 @@ async fn what_the_user_has_staged_stays_if_a_landing_fails_half_way() {
     assert_eq!((fixture.read("b.txt"), fixture.read("staged.txt")), ("x".to_owned(), "new".to_owned()));
 }
 
-/// A branch of the user's that was made from a run's is no landing.
+/// A branch that the user has made from a run's is not a landing.
 #[tokio::test]
 async fn commits_wait_also_if_the_user_has_copied_or_renamed_their_branch() {
     for copy in [&["branch", "keep", "autonoe/1"][..], &["branch", "-m", "autonoe/1", "feature"]] {

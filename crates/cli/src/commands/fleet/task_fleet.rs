@@ -150,7 +150,7 @@ mod tests {
         written.remove(&project);
         assert!(!project.root().join(&plan.harnesses[0].roadmap).exists());
         let one = TaskFleet { backends: &backends[..1], ..other };
-        let said = one.plan(&project, &["claude", "codex"]).err().expect("one is no race").message;
+        let said = one.plan(&project, &["claude", "codex"]).err().expect("one is not a race").message;
         assert_eq!(said, "This fleet cannot be started: a race needs at least 2 harnesses, and there are 1.");
     }
 }

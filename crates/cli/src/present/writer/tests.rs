@@ -1,4 +1,4 @@
-//! A reader that takes bytes only when it is told to.
+//! A reader that takes bytes only when a test asks for them.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
