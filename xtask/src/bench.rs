@@ -10,6 +10,7 @@ mod clock;
 mod crowd;
 mod fleet;
 mod harness;
+mod harnesses;
 mod honesty;
 mod kills;
 mod machine;
@@ -47,8 +48,12 @@ pub fn run(options: &[&str]) -> Result {
         ("size", size::measure),
     ];
     /// Only measured when named: they take longer or install something first.
-    const WHEN_NAMED: [(&str, table::Measure); 3] =
-        [("agents", agents::measure), ("fleet", fleet::measure), ("kills", kills::measure)];
+    const WHEN_NAMED: [(&str, table::Measure); 4] = [
+        ("agents", agents::measure),
+        ("fleet", fleet::measure),
+        ("harnesses", harnesses::measure),
+        ("kills", kills::measure),
+    ];
     let build = options.contains(&"--build");
     let binary = options.iter().find_map(|option| option.strip_prefix("--binary="));
     let named: Vec<&str> = options.iter().copied().filter(|option| !option.starts_with("--b")).collect();

@@ -34,8 +34,8 @@ Tasks:
                  Measure in release mode and print a table; --build times a clean build too, --binary measures another
                  version's program.
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
-                 workspace, harness, honesty or size [default: all]; or agents, which installs codex, claude and gemini to compare, or kills,
-                 which kills runs of all of them at random moments
+                 workspace, harness, honesty or size [default: all]; or fleet, harnesses, agents, which installs codex, claude and gemini to
+                 compare, or kills, which kills runs of all of them at random moments
   dist [--target TARGET]... [--output DIR] [--sign KEY]
                  Make everything that a release publishes from the last commit; KEY is a private SSH key.
                  TARGET is x86_64-unknown-linux-musl or aarch64-unknown-linux-musl [default: both], or on a

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 /// The peak resident memory of a process or any of its descendants, in megabytes.
 pub fn largest_peak_mb(root: u32) -> f64 {
@@ -34,6 +35,15 @@ pub fn children(process: u32) -> Vec<u32> {
     lists
         .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
         .collect()
+}
+
+/// The processor time that a process has used, without its children; `None` if it has ended.
+pub fn processor_time(process: u32) -> Option<Duration> {
+    let text = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // Fields 14 and 15, in hundredths of a second. The second field may have spaces.
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    let ticks: u64 = fields.get(11..13)?.iter().filter_map(|field| field.parse::<u64>().ok()).sum();
+    Some(Duration::from_millis(ticks * 10))
 }
 
 /// The peak resident memory of a process in megabytes; `None` if it has ended.
