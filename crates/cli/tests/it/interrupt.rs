@@ -263,7 +263,7 @@ fn a_signal_stops_the_copying_of_a_large_project() {
     let model = model(&builder());
     let mut command = project.command(&model, &["run"]);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
-    let checkouts = project.home().join(".local/state/autonoe/projects");
+    let checkouts = project.home().join(".local/state/autonoe");
     let is_copying = || {
         let mut found = Command::new("find");
         let found =
