@@ -22,6 +22,19 @@ impl Examination {
     pub fn is_unchecked(&self) -> bool {
         self.finding.assurance == Assurance::Claimed && self.passed == 0
     }
+
+    pub fn has_failed(&self) -> bool {
+        self.finding.assurance == Assurance::Failed
+    }
+}
+
+/// Result of running the checks of several claims, and of what was finished before.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Of each claim, up to the first that has failed.
+    pub examinations: Vec<Examination>,
+    /// What was finished before, and fails now.
+    pub broken: Vec<FailedRecheck>,
 }
 
 /// A deliverable whose checks fail.
@@ -73,6 +86,20 @@ pub trait Examiner: Send + Sync {
 
     /// Runs the checks of one deliverable on the last commit.
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault>;
+
+    /// Runs the checks of several claims on the last commit, up to the first that fails, and if all pass those of what is `finished` once more.
+    async fn examine_all(&self, claimed: &[&Deliverable], finished: &[String]) -> Result<Look, Fault> {
+        let mut examinations = Vec::new();
+        for deliverable in claimed {
+            let examination = self.examine(deliverable).await?;
+            let has_failed = examination.has_failed();
+            examinations.push(examination);
+            if has_failed {
+                return Ok(Look { examinations, broken: Vec::new() });
+            }
+        }
+        Ok(Look { examinations, broken: self.recheck(finished).await? })
+    }
 
     /// Runs the checks of these deliverables once more, and changes nothing. Returns those that fail.
     async fn recheck(&self, ids: &[String]) -> Result<Vec<FailedRecheck>, Fault>;

@@ -4,6 +4,7 @@
 mod first_look;
 mod last_look;
 mod new_settings;
+mod shared_checkout;
 mod what_counts;
 
 use std::collections::{BTreeMap, HashSet};
@@ -16,8 +17,8 @@ use autonoe_core::check::{Assurance, Check, CheckAuthor, CheckOrigin, Finding, R
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::Deliverable;
 use autonoe_core::event::{CheckPurpose, RunEvent};
-use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
-use autonoe_core::fault::Fault;
+use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Look, Proposal};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
 use autonoe_core::plan::StatusReader;
@@ -25,6 +26,7 @@ use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
 use autonoe_store::{CheckRegistry, Project, SqliteJournal, StatusStore, read_evidence, write_evidence};
 
+use self::shared_checkout::SharedCheckout;
 use self::what_counts::{assurance, cap, changed_by_builder, leads_elsewhere};
 use crate::blocking::blocking;
 use crate::briefing::briefing;
@@ -150,6 +152,83 @@ impl ProjectExaminer {
         }
         results.assurance = assurance(&results.evidence, registry);
         Ok(results)
+    }
+
+    /// Runs the checks of claims and of what is finished, all on one commit.
+    async fn look(
+        &self,
+        claimed: &[&Deliverable],
+        finished: &[String],
+        shared: &mut SharedCheckout<'_>,
+    ) -> Result<Look, Fault> {
+        let mut look = Look::default();
+        for deliverable in claimed {
+            let examination = self.examine_in(shared, deliverable).await?;
+            let has_failed = examination.has_failed();
+            look.examinations.push(examination);
+            if has_failed {
+                return Ok(look);
+            }
+        }
+        let registry = CheckRegistry::load(&self.project)?;
+        let checks = self.checks(&registry);
+        for id in finished {
+            let checks = checks_of(&checks, id);
+            if checks.is_empty() {
+                continue;
+            }
+            let checkout = shared.get().await?;
+            let results = self.run_checks(&registry, checkout, &checks, CheckPurpose::Confirmation).await?;
+            if results.assurance == Assurance::Failed {
+                look.broken.push(FailedRecheck { id: id.clone(), message: results.failures.join("\n") });
+            }
+        }
+        Ok(look)
+    }
+
+    async fn examine_in(
+        &self,
+        shared: &mut SharedCheckout<'_>,
+        deliverable: &Deliverable,
+    ) -> Result<Examination, Fault> {
+        let mut registry = CheckRegistry::load(&self.project)?;
+        let checks = self.checks(&registry);
+        let checks = checks_of(&checks, &deliverable.id);
+        if checks.is_empty() {
+            let finding = Finding::unchecked(self.clock.now());
+            let message = "It has no check, so it counts as claimed, not verified.".to_owned();
+            return Ok(Examination { finding, passed: 0, message });
+        }
+        self.record_changed_checks(&mut registry, &self.written).await?;
+        let checkout = shared.get().await?;
+        let mut results = match checkout.revision.copied {
+            Some(NoCommit::NothingCommitted) => CheckResults {
+                assurance: Assurance::Failed,
+                evidence: Vec::new(),
+                failures: vec!["Nothing is committed yet, and checks run on the last commit.".to_owned()],
+                not_counted: Vec::new(),
+                uncounted: BTreeMap::new(),
+            },
+            Some(NoCommit::NoRepository | NoCommit::NoGit) | None => {
+                let mut results = self.run_checks(&registry, checkout, &checks, CheckPurpose::Claim).await?;
+                cap(&mut results, &registry, &deliverable.id);
+                results
+            }
+        };
+        self.record_looks(&mut registry, checkout, &mut results);
+        registry.failed_looks.remove(&deliverable.id);
+        registry.save(&self.project)?;
+        self.record_disputes(&mut registry, Some(checkout)).await?;
+        let changed = self.differences(&registry, Some(checkout)).await?;
+        let finding = self.conclude(checkout, deliverable, &results, CheckPurpose::Claim, &registry).await?;
+        let mut message = summary(checkout, &results, &finding, &changed);
+        let noted = NotedFiles::of(&registry, checkout, &checks, &self.project);
+        for sentence in noted.sentences().iter().filter(|_| results.assurance == Assurance::Verified) {
+            message = format!("{message}\n{sentence}");
+            self.emit(RunEvent::Notice { message: format!("{}: {sentence}", deliverable.id) }).await?;
+        }
+        let passed = results.evidence.iter().filter(|evidence| evidence.run.passed()).count();
+        Ok(Examination { finding, passed, message })
     }
 
     /// The builder of a deliverable: on a claim the current session, later the recorded one.
@@ -427,67 +506,22 @@ impl Examiner for ProjectExaminer {
     }
 
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
+        let look = self.examine_all(&[deliverable], &[]).await?;
+        look.examinations.into_iter().next().ok_or_else(|| {
+            Fault::permanent(FaultLayer::System, "examination", "A claim was not examined.".to_owned())
+        })
+    }
+
+    async fn examine_all(&self, claimed: &[&Deliverable], finished: &[String]) -> Result<Look, Fault> {
         let _working = self.working.lock().await;
-        let mut registry = CheckRegistry::load(&self.project)?;
-        let checks = self.checks(&registry);
-        let checks = checks_of(&checks, &deliverable.id);
-        if checks.is_empty() {
-            let finding = Finding::unchecked(self.clock.now());
-            let message = "It has no check, so it counts as claimed, not verified.".to_owned();
-            return Ok(Examination { finding, passed: 0, message });
-        }
-        self.record_changed_checks(&mut registry, &self.written).await?;
-        let checkout = self.checkouts.check_out(None).await?;
-        let mut results = match checkout.revision.copied {
-            Some(NoCommit::NothingCommitted) => CheckResults {
-                assurance: Assurance::Failed,
-                evidence: Vec::new(),
-                failures: vec!["Nothing is committed yet, and checks run on the last commit.".to_owned()],
-                not_counted: Vec::new(),
-                uncounted: BTreeMap::new(),
-            },
-            Some(NoCommit::NoRepository | NoCommit::NoGit) | None => {
-                let mut results = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Claim).await?;
-                cap(&mut results, &registry, &deliverable.id);
-                results
-            }
-        };
-        self.record_looks(&mut registry, &checkout, &mut results);
-        registry.failed_looks.remove(&deliverable.id);
-        registry.save(&self.project)?;
-        self.record_disputes(&mut registry, Some(&checkout)).await?;
-        let changed = self.differences(&registry, Some(&checkout)).await?;
-        let finding = self.conclude(&checkout, deliverable, &results, CheckPurpose::Claim, &registry).await?;
-        let mut message = summary(&checkout, &results, &finding, &changed);
-        let noted = NotedFiles::of(&registry, &checkout, &checks, &self.project);
-        for sentence in noted.sentences().iter().filter(|_| results.assurance == Assurance::Verified) {
-            message = format!("{message}\n{sentence}");
-            self.emit(RunEvent::Notice { message: format!("{}: {sentence}", deliverable.id) }).await?;
-        }
-        checkout.close().await;
-        let passed = results.evidence.iter().filter(|evidence| evidence.run.passed()).count();
-        Ok(Examination { finding, passed, message })
+        let mut shared = SharedCheckout { factory: &self.checkouts, checkout: None };
+        let look = self.look(claimed, finished, &mut shared).await;
+        shared.close().await;
+        look
     }
 
     async fn recheck(&self, ids: &[String]) -> Result<Vec<FailedRecheck>, Fault> {
-        let _working = self.working.lock().await;
-        let registry = CheckRegistry::load(&self.project)?;
-        let checks = self.checks(&registry);
-        let mut failed = Vec::new();
-        let ids: Vec<&String> = ids.iter().filter(|id| !checks_of(&checks, id).is_empty()).collect();
-        if ids.is_empty() {
-            return Ok(failed);
-        }
-        let checkout = self.checkouts.check_out(None).await?;
-        for id in ids {
-            let checks = checks_of(&checks, id);
-            let results = self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
-            if results.assurance == Assurance::Failed {
-                failed.push(FailedRecheck { id: id.clone(), message: results.failures.join("\n") });
-            }
-        }
-        checkout.close().await;
-        Ok(failed)
+        Ok(self.examine_all(&[], ids).await?.broken)
     }
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {

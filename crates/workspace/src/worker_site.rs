@@ -179,6 +179,11 @@ impl WorkerSite {
         }
     }
 
+    /// Does as much as can be done for a claim before its turn, when others need not wait for it. What fails is met again.
+    pub async fn fetch_ahead(&self) {
+        let _ = self.fetch().await;
+    }
+
     /// Brings what was committed for a claim into the hub.
     pub(crate) async fn fetch(&self) -> Result<String, Fault> {
         let workspace = self.described();

@@ -11,7 +11,7 @@ use autonoe_core::check::{Assurance, Finding};
 use autonoe_core::clock::Clock;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::event::RunEvent;
-use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
+use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Look, Proposal};
 use autonoe_core::fault::Fault;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ChangeError;
@@ -110,21 +110,24 @@ impl MergedWork {
         turn: &mut MergeTurn<'_>,
         merged: &[Claim],
     ) -> Result<Option<Vec<Examination>>, Fault> {
-        let mut examinations = Vec::new();
-        for claim in merged {
-            let examination = self.examiner.examine(&claim.deliverable).await?;
-            if has_failed(&examination) {
-                return Ok(None);
-            }
-            if examination.is_unchecked()
-                && !matches!(claim.merge_uncommitted(turn).await?, MergeAttempt::Merged(_))
-            {
-                return Ok(None);
-            }
-            examinations.push(examination);
-        }
         let claimed: Vec<&str> = merged.iter().map(|claim| claim.deliverable.id.as_str()).collect();
-        if !self.examiner.recheck(&self.finished(&claimed).await?).await?.is_empty() {
+        let finished = self.finished(&claimed).await?;
+        let deliverables: Vec<&Deliverable> = merged.iter().map(|claim| &claim.deliverable).collect();
+        let Look { examinations, broken } = self.examiner.examine_all(&deliverables, &finished).await?;
+        if !broken.is_empty() || examinations.iter().any(Examination::has_failed) {
+            return Ok(None);
+        }
+        let mut has_more = false;
+        for (claim, examination) in merged.iter().zip(&examinations) {
+            if !examination.is_unchecked() {
+                continue;
+            }
+            if !matches!(claim.merge_uncommitted(turn).await?, MergeAttempt::Merged(_)) {
+                return Ok(None);
+            }
+            has_more = true;
+        }
+        if has_more && !self.examiner.recheck(&finished).await?.is_empty() {
             return Ok(None);
         }
         self.accept(turn, &claimed)?;
@@ -139,7 +142,7 @@ impl MergedWork {
         };
         let checked = self.check_alone(turn, claim).await;
         match checked {
-            Ok((examination, broken)) if broken.is_empty() && !has_failed(&examination) => {
+            Ok((examination, broken)) if broken.is_empty() && !examination.has_failed() => {
                 self.accept(turn, &[id])?;
                 Ok(examination)
             }
@@ -192,23 +195,34 @@ impl MergedWork {
         claim: &Claim,
     ) -> Result<(Examination, Vec<FailedRecheck>), Fault> {
         let id = claim.deliverable.id.as_str();
-        let examination = self.examiner.examine(&claim.deliverable).await?;
-        if examination.is_unchecked()
-            && let Err(why) = self.merged_files(id, claim.merge_uncommitted(turn).await?)
-        {
-            return Ok((self.refused(&why), Vec::new()));
+        let finished = self.finished(&[id]).await?;
+        let seen = if turn.is_unchanged() { &[][..] } else { &finished };
+        let Look { examinations, mut broken } =
+            self.examiner.examine_all(&[&claim.deliverable], seen).await?;
+        let Some(examination) = examinations.into_iter().next() else {
+            return Ok((self.refused("The claim was not examined."), Vec::new()));
+        };
+        if examination.is_unchecked() {
+            if let Err(why) = self.merged_files(id, claim.merge_uncommitted(turn).await?) {
+                return Ok((self.refused(&why), Vec::new()));
+            }
+            broken = self.examiner.recheck(&finished).await?;
         }
-        if has_failed(&examination) || turn.is_unchanged() {
+        if examination.has_failed() || turn.is_unchanged() {
             return Ok((examination, Vec::new()));
         }
-        let broken = self.broken(turn, id).await?;
+        let broken = self.blamed(turn, id, broken).await?;
         Ok((examination, broken))
     }
 
-    /// The checks of what was finished before that fail on the merged files, and did not before.
-    async fn broken(&self, turn: &MergeTurn<'_>, claimed: &str) -> Result<Vec<FailedRecheck>, Fault> {
+    /// Those of the checks that have failed `first` on the merged files which fail again, and did not before.
+    async fn blamed(
+        &self,
+        turn: &MergeTurn<'_>,
+        claimed: &str,
+        first: Vec<FailedRecheck>,
+    ) -> Result<Vec<FailedRecheck>, Fault> {
         let examiner = &self.examiner;
-        let first = examiner.recheck(&self.finished(&[claimed]).await?).await?;
         let again = examiner.recheck(&ids(&first)).await?;
         for flaky in first.iter().filter(|failed| again.iter().all(|other| other.id != failed.id)) {
             self.notice(format!(
@@ -267,10 +281,6 @@ impl MergedWork {
     }
 }
 
-fn has_failed(examination: &Examination) -> bool {
-    examination.finding.assurance == Assurance::Failed
-}
-
 fn ids(failed: &[FailedRecheck]) -> Vec<String> {
     failed.iter().map(|failed| failed.id.clone()).collect()
 }
@@ -303,6 +313,7 @@ impl Examiner for MergedExaminer {
     }
 
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {
+        self.site.fetch_ahead().await;
         loop {
             let (answer, mut answered) = oneshot::channel();
             let claim = Claim { deliverable: deliverable.clone(), site: self.site.clone(), answer };
