@@ -14,7 +14,7 @@ pub const HURRIED: &str =
 pub const MADE: &str = "# Calc\n\n```check A\n$ make -s\n$ ./calc add 2 3\n5\n$ ./calc add 10 20\n30\n```\n";
 
 /// Runs the user's tests as its check.
-pub const TESTED: &str = "# Calc\n\n```check A protect=tests/**\n$ sh tests/run.sh\nall good\n```\n";
+pub const TESTED: &str = "# Calc\n\n```check A time=30s protect=tests/**\n$ sh tests/run.sh\nall good\n```\n";
 
 /// Has a check that no deliverable is assigned to yet.
 pub const UNASSIGNED: &str = "# Calc\n\n## Adding\n\n```check name=sums\n$ sh calc.sh add 10 20\n30\n```\n";
