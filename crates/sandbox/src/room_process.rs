@@ -18,9 +18,9 @@ use rustix::process::{Pid, WaitOptions, getpid, wait};
 
 use crate::bounds::{RoomLimits, SandboxLayer};
 use crate::signals::Signals;
-use crate::supervisor::{EXIT_SUPERVISOR_FAILED, STOP_GRACE, supervise};
+use crate::supervisor::{EXIT_NOT_STARTED, EXIT_SUPERVISOR_FAILED, STOP_GRACE, supervise};
 use crate::system::{self, Confinement, SharedMemoryMonitor, SignalScope};
-use crate::wire::{self, RoomEvent, RoomSetup};
+use crate::wire::{self, ExitReport, RoomEvent, RoomSetup, SpawnRequest};
 
 /// The first argument that makes our binary run as a room.
 pub const ROOM_ARG: &str = "__room";
@@ -84,6 +84,15 @@ fn serve(socket: UnixStream) -> io::Result<RoomEnd> {
     ended
 }
 
+/// Answers the request for a program that cannot be started. If that fails too, the orchestrator sees the socket close.
+fn report_failure(socket: &UnixStream, error: &io::Error) {
+    let why = format!("cannot start a supervisor: {error}");
+    let _ = writeln!(io::stderr(), "autonoe: {why}");
+    if let Ok(Some(_)) = wire::receive::<SpawnRequest>(socket) {
+        let _ = wire::send(socket, &ExitReport::NotStarted { code: EXIT_NOT_STARTED, why }, &[]);
+    }
+}
+
 /// Opens the socket for the egress proxy, which belongs to this room's network, and confines this process. Returns what the
 /// orchestrator listens to; nothing of it may stay open when the first program is started.
 fn prepare(setup: &RoomSetup) -> io::Result<(Vec<OwnedFd>, Option<SignalScope>)> {
@@ -124,7 +133,6 @@ impl RoomServer<'_> {
             return Ok(Some(RoomEnd::Closed));
         };
         for fd in fds {
-            // If the supervisor cannot be started, the orchestrator sees the socket close.
             match fork() {
                 Ok(Forked::Child) => {
                     // The room's own socket is the room's alone.
@@ -132,9 +140,7 @@ impl RoomServer<'_> {
                     return Ok(Some(RoomEnd::Supervisor(UnixStream::from(fd))));
                 }
                 Ok(Forked::Parent { child }) => self.supervisors.extend(Pid::from_raw(child)),
-                Err(error) => {
-                    let _ = writeln!(io::stderr(), "autonoe: cannot start a supervisor: {error}");
-                }
+                Err(error) => report_failure(&UnixStream::from(fd), &error),
             }
         }
         Ok(None)

@@ -52,12 +52,21 @@ const KILL_PAUSE: Duration = Duration::from_millis(10);
 /// Runs the supervisor and returns the exit code for the process. Its standard input must be a socket: it receives the
 /// request and sends the report over it, and stops when it closes. Must be called before any thread is started.
 pub(crate) fn run_supervisor() -> i32 {
-    exit_code(wire::inherited_socket().map_err(SupervisorError::setup("use its socket")).and_then(serve))
+    let socket = wire::inherited_socket().map_err(SupervisorError::setup("use its socket"));
+    exit_code(socket.and_then(|socket| serve(socket, StopSignals::Obeyed)))
 }
 
 /// Like [`run_supervisor`], in a process that a room has made for it.
 pub(crate) fn supervise(socket: UnixStream) -> i32 {
-    exit_code(serve(socket))
+    exit_code(serve(socket, StopSignals::Ignored))
+}
+
+/// What signals mean that ask for an end, such as SIGTERM.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopSignals {
+    Obeyed,
+    /// In a room they come from its programs, which must not decide how another one ends. The orchestrator closes the socket.
+    Ignored,
 }
 
 fn exit_code(result: Result<(), SupervisorError>) -> i32 {
@@ -85,13 +94,13 @@ impl SupervisorError {
     }
 }
 
-fn serve(socket: UnixStream) -> Result<(), SupervisorError> {
+fn serve(socket: UnixStream, stop_signals: StopSignals) -> Result<(), SupervisorError> {
     let request =
         wire::receive::<SpawnRequest>(&socket).map_err(SupervisorError::setup("read its request"))?;
     let Some((request, fds)) = request else {
         return Err(SupervisorError::NoRequest);
     };
-    let report = run(&request, fds, &socket)?;
+    let report = run(&request, fds, &socket, stop_signals)?;
     // If the orchestrator is gone, nobody waits for the report.
     let _ = wire::send(&socket, &report, &[]);
     Ok(())
@@ -102,6 +111,7 @@ fn run(
     request: &SpawnRequest,
     fds: Vec<OwnedFd>,
     socket: &UnixStream,
+    stop_signals: StopSignals,
 ) -> Result<ExitReport, SupervisorError> {
     // A session of our own: there is no terminal to prompt on or to be interrupted from, and every other process in the
     // session is a descendant.
@@ -126,7 +136,7 @@ fn run(
         }
     };
     let mut tree = ProcessTree { main, status: None, signal_scope };
-    match (watch(&mut tree, socket, &signals, record.as_ref()), request.stop) {
+    match (watch(&mut tree, socket, &signals, stop_signals, record.as_ref()), request.stop) {
         (StopCause::ProgramExited, StopMethod::Signal) if !request.ends_all => {}
         (StopCause::ProgramExited | StopCause::Requested, StopMethod::Signal) => {
             tree.terminate(&signals);
@@ -174,13 +184,19 @@ enum StopCause {
     Requested,
 }
 
-fn watch(tree: &mut ProcessTree, socket: &UnixStream, signals: &Signals, record: Option<&File>) -> StopCause {
+fn watch(
+    tree: &mut ProcessTree,
+    socket: &UnixStream,
+    signals: &Signals,
+    stop_signals: StopSignals,
+    record: Option<&File>,
+) -> StopCause {
     loop {
         tree.reap();
         if tree.status.is_some() {
             return StopCause::ProgramExited;
         }
-        if signals.stop_requested() {
+        if signals.stop_requested() && stop_signals == StopSignals::Obeyed {
             return StopCause::Requested;
         }
         // A missed heartbeat only makes the end time of the room less precise.
