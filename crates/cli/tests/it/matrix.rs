@@ -76,12 +76,12 @@ matrix! {
             many_sessions told
         ],
         // It starts slowly: what does not depend on the layer is played on one.
-        landlock: [interrupt interrupted_call without_tools],
+        landlock: [interrupt interrupted_call resume without_tools],
         none: [kill],
     }
     codex_acp = CodexAcp {
-        bubblewrap: [gates false_claim quota failover crash many_sessions],
-        landlock: [background],
+        bubblewrap: [gates false_claim quota failover crash many_sessions resume],
+        landlock: [background resume],
         none: [kill without_tools],
     }
 }
