@@ -63,16 +63,7 @@ fn measure_dry_run(autonoe: &Path) -> Result<BenchRow> {
     let mut commands = [project.command(autonoe), project.command(autonoe)];
     commands[0].args(["harness", "run", "--dry-run"]);
     commands[1].arg("--version");
-    let mut samples = [Sample::default(), Sample::default()];
-    for _ in 0..ROUNDS {
-        for (command, sample) in commands.iter_mut().zip(&mut samples) {
-            let status = sample.time(|| command.status())?;
-            if !status.success() {
-                return Err(format!("{command:?} failed ({status}).").into());
-            }
-        }
-    }
-    let [ours, bare] = samples;
+    let [ours, bare] = Sample::of_commands(&mut commands, ROUNDS)?;
     Ok(BenchRow {
         what: format!("… whole: `autonoe harness run --dry-run`, {TASKS} tasks"),
         target: format!("at most {SCHEDULE_TARGET_MS:.0} ms"),

@@ -93,16 +93,7 @@ pub fn measure(autonoe: &Path) -> Result<Vec<BenchRow>> {
 fn measure_status(project: &BenchProject, autonoe: &Path) -> Result<BenchRow> {
     let mut commands = [project.command(autonoe), Command::new("true")];
     commands[0].args(["fleet", "status", "--json"]);
-    let mut samples = [Sample::default(), Sample::default()];
-    for _ in 0..STATUS_ROUNDS {
-        for (command, sample) in commands.iter_mut().zip(&mut samples) {
-            let status = sample.time(|| command.status())?;
-            if !status.success() {
-                return Err(format!("{command:?} failed ({status}).").into());
-            }
-        }
-    }
-    let [ours, bare] = samples;
+    let [ours, bare] = Sample::of_commands(&mut commands, STATUS_ROUNDS)?;
     Ok(BenchRow {
         what: format!("… `autonoe fleet status`, {HARNESSES} harnesses"),
         target: format!("at most {TARGET_STATUS_MS:.0} ms"),

@@ -1,6 +1,9 @@
 //! Repeated timings of one operation, with percentiles.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
+
+use crate::result::Result;
 
 #[derive(Default)]
 pub struct Sample(Vec<Duration>);
@@ -16,6 +19,20 @@ impl Sample {
         let value = work();
         self.add(start.elapsed());
         value
+    }
+
+    /// Times two commands in turns, both of which must succeed.
+    pub fn of_commands(commands: &mut [Command; 2], rounds: usize) -> Result<[Self; 2]> {
+        let mut samples = [Self::default(), Self::default()];
+        for _ in 0..rounds {
+            for (command, sample) in commands.iter_mut().zip(&mut samples) {
+                let status = sample.time(|| command.status())?;
+                if !status.success() {
+                    return Err(format!("{command:?} failed ({status}).").into());
+                }
+            }
+        }
+        Ok(samples)
     }
 
     pub fn extend(&mut self, other: Self) {
