@@ -11,6 +11,7 @@ mod held_back;
 mod killed_landing;
 mod landing;
 mod note_home;
+mod odd_changes;
 mod own_edits;
 mod preparation;
 mod repositories;
