@@ -46,7 +46,8 @@ impl FleetClones<'_> {
             clone.join(&harness.working_dir)
         });
         let clones = roots.filter_map(|root| Project::open(&root, &self.environment.state_home).ok());
-        clones.filter(|clone| !workspaces_of(clone).join("1").exists()).count() as u64
+        // Written as the last file of a workspace.
+        clones.filter(|clone| !workspaces_of(clone).join("1/index").exists()).count() as u64
     }
 
     /// Removes the workspaces of the agents of a harness that is over, with what they have built. Returns whether there were any.
