@@ -11,7 +11,7 @@ use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath
 use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, PrepareError, SubHarness};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_store::Project;
-use autonoe_workspace::{BroughtHome, CommitOnBranch, DISK_SPACE, Hub};
+use autonoe_workspace::{BroughtHome, CommitOnBranch, DISK_SPACE, Hub, ReservedSpace};
 use tokio::runtime::Runtime;
 
 use crate::environment::Environment;
@@ -38,16 +38,20 @@ impl FleetClones<'_> {
         arguments(harness, working_dir, self.project.root(), self.options)
     }
 
-    /// How many other clones there are whose agents have no workspace yet.
-    fn unfilled(&self, fleet: &FleetRow, own: &SubHarness) -> u64 {
+    /// What the other harnesses that have a clone and are not over will still write.
+    fn reserved(&self, fleet: &FleetRow, own: &SubHarness, over: &[PathBuf]) -> ReservedSpace {
         let others = fleet.plan.harnesses.iter().filter(|harness| harness.id != own.id);
         let roots = others.map(|harness| {
             let clone = self.hub.clone_directory(&clone_name(fleet, &harness.id)).join("tree");
             clone.join(&harness.working_dir)
         });
         let clones = roots.filter_map(|root| Project::open(&root, &self.environment.state_home).ok());
-        // Written as the last file of a workspace.
-        clones.filter(|clone| !workspaces_of(clone).join("1/index").exists()).count() as u64
+        let at_work = clones.filter(|clone| !over.iter().any(|directory| directory == clone.root()));
+        at_work.fold(ReservedSpace::default(), |ReservedSpace { harnesses, copies }, clone| {
+            // Written as the last file of a workspace.
+            let is_filled = workspaces_of(&clone).join("1/index").exists();
+            ReservedSpace { harnesses: harnesses + 1, copies: copies + if is_filled { 1 } else { 2 } }
+        })
     }
 
     /// Removes the workspaces of the agents of a harness that is over, with what they have built. Returns whether there were any.
@@ -80,11 +84,11 @@ impl FleetClones<'_> {
         fleet: &FleetRow,
         harness: &SubHarness,
         builds_on: &[HomeBranch],
+        reserved: ReservedSpace,
     ) -> Result<PathBuf, Fault> {
         let (name, branch) = (clone_name(fleet, &harness.id), branch_of(fleet, &harness.id));
-        let unfilled = self.unfilled(fleet, harness);
         let root =
-            self.runtime.block_on(self.hub.fleet_clone(&name, &branch, &commits(builds_on), unfilled))?;
+            self.runtime.block_on(self.hub.fleet_clone(&name, &branch, &commits(builds_on), reserved))?;
         let working_dir = root.join(&harness.working_dir);
         if !working_dir.is_dir() {
             let message =
@@ -139,9 +143,10 @@ impl FleetHost for FleetClones<'_> {
         builds_on: &[HomeBranch],
         over: &[PathBuf],
     ) -> Result<PathBuf, PrepareError> {
+        let reserved = self.reserved(fleet, harness, over);
         let mut over = over.iter();
         loop {
-            let fault = match self.make(fleet, harness, builds_on) {
+            let fault = match self.make(fleet, harness, builds_on, reserved) {
                 Ok(working_dir) => return Ok(working_dir),
                 Err(fault) if fault.code == DISK_SPACE => fault,
                 Err(fault) => return Err(PrepareError::Other(fault.message)),
@@ -172,7 +177,7 @@ impl FleetHost for FleetClones<'_> {
         let name = format!("fleet-{}+merged", fleet.number);
         let branch = format!("autonoe/{}-merged", fleet.plan.name);
         let merged = self.runtime.block_on(async {
-            self.hub.fleet_clone(&name, &branch, &commits(branches), 0).await?;
+            self.hub.fleet_clone(&name, &branch, &commits(branches), ReservedSpace::default()).await?;
             self.hub.bring_home(&name).await
         });
         let merged = merged.map_err(|fault| format!("The branches are not merged: {}", fault.message))?;

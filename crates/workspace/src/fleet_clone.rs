@@ -51,6 +51,14 @@ const OWN_NEED: u64 = 16 * 1024 * 1024;
 /// A commit that came home, and its branch.
 pub type CommitOnBranch<'a> = (&'a str, &'a str);
 
+/// Disk space that the harnesses at work will still take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReservedSpace {
+    pub harnesses: u64,
+    /// How often they will write the project's files: into workspaces of agents and into checkouts for checks.
+    pub copies: u64,
+}
+
 /// Commits that came home from a clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BroughtHome {
@@ -71,13 +79,13 @@ impl Hub {
     }
 
     /// The clone `name` on the branch `branch`, from the user's last commit or from what came home from others. One that is complete is left
-    /// as it is. There must be space for it and for `unfilled` others whose agents have no workspace yet. Returns the project directory in it.
+    /// as it is. There must be space for it beside what is reserved. Returns the project directory in it.
     pub async fn fleet_clone(
         &self,
         name: &str,
         branch: &str,
         builds_on: &[CommitOnBranch<'_>],
-        unfilled: u64,
+        reserved: ReservedSpace,
     ) -> Result<PathBuf, Fault> {
         if let Some(existing) = self.made_clone(name) {
             return Ok(existing.root());
@@ -89,7 +97,7 @@ impl Hub {
         let workspace = self.described(name, branch, &revision);
         clear(&workspace.directory).map_err(|error| self.unwritable(&error))?;
         self.write_repository(&workspace, &revision).map_err(|error| self.unwritable(&error))?;
-        self.fill_clone(&workspace, builds_on, unfilled).await?;
+        self.fill_clone(&workspace, builds_on, reserved).await?;
         self.record_clone(&workspace).map_err(|error| self.unwritable(&error))?;
         Ok(workspace.root())
     }
@@ -98,13 +106,13 @@ impl Hub {
         &self,
         workspace: &Workspace,
         builds_on: &[CommitOnBranch<'_>],
-        unfilled: u64,
+        reserved: ReservedSpace,
     ) -> Result<(), Fault> {
         let room = self.room(self.layout.readable(), [workspace.directory.clone()])?;
         let tree = workspace.tree();
         let base = workspace.base().unwrap_or_default();
         let sizes = room.run(SIZES, [tree.as_os_str(), base.as_ref()]).await;
-        if let Some(fault) = sizes.ok().and_then(|sizes| self.lacks_space(&tree, &sizes.stdout, unfilled)) {
+        if let Some(fault) = sizes.ok().and_then(|sizes| self.lacks_space(&tree, &sizes.stdout, reserved)) {
             room.close().await;
             return Err(fault);
         }
@@ -129,13 +137,13 @@ impl Hub {
     }
 
     /// The fault if there is no space for a clone with files of these sizes, the workspace of its agents and a checkout for checks.
-    fn lacks_space(&self, tree: &Path, sizes: &str, unfilled: u64) -> Option<Fault> {
+    fn lacks_space(&self, tree: &Path, sizes: &str, reserved: ReservedSpace) -> Option<Fault> {
         let files: u64 = sizes.lines().filter_map(|size| size.trim().parse::<u64>().ok()).sum();
-        let needed = 3 * files + OWN_NEED + unfilled * (2 * files + OWN_NEED);
+        let needed = (3 + reserved.copies) * files + (1 + reserved.harnesses) * OWN_NEED;
         let disk = rustix::fs::statvfs(tree).ok()?;
         let free = disk.f_bavail * disk.f_frsize;
         let message = format!(
-            "A clone of {} needs {} of disk space with what its agents and those of others begin with, and {} is free.",
+            "A clone of {} needs {} of disk space with what its agents and those of others will write, and {} is free.",
             self.root().display(),
             show_bytes(needed),
             show_bytes(free)

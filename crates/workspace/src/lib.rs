@@ -90,7 +90,7 @@ pub use checked_part::CheckedPart;
 pub use discarded::Discarded;
 pub use earlier_work::Start;
 pub use first_commit::Beginning;
-pub use fleet_clone::{BroughtHome, CommitOnBranch, DISK_SPACE};
+pub use fleet_clone::{BroughtHome, CommitOnBranch, DISK_SPACE, ReservedSpace};
 pub use hook_text::is_settings_variable;
 pub use hub::{Hub, ListProtected, UsersMachine};
 pub use hub_layout::{HubLayout, RunTip};

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use autonoe_workspace::ReservedSpace;
+
 use crate::fixture::{HubFixture, write};
 
 /// Commits a file in a clone, as a landing of its harness would.
@@ -18,11 +20,19 @@ async fn commits_come_home_to_a_branch_and_the_checkout_stays() {
     let fixture = HubFixture::new().await;
     fixture.write("a.txt", "changed by the user\n");
     assert_eq!(fixture.hub.begin_clones().await.unwrap(), (vec!["a.txt".to_owned()], None));
-    let tree = fixture.hub.fleet_clone("fleet-1-api", "autonoe/shop/api", &[], 0).await.unwrap();
+    let tree = fixture
+        .hub
+        .fleet_clone("fleet-1-api", "autonoe/shop/api", &[], ReservedSpace::default())
+        .await
+        .unwrap();
     assert_eq!(fs::read_to_string(tree.join("a.txt")).unwrap(), "one\n", "the last commit");
     assert_eq!(fixture.hub.bring_home("fleet-1-api").await.unwrap(), None, "nothing was committed");
     let commit = work(&fixture, &tree, "api.txt", "api\n");
-    let again = fixture.hub.fleet_clone("fleet-1-api", "autonoe/shop/api", &[], 0).await.unwrap();
+    let again = fixture
+        .hub
+        .fleet_clone("fleet-1-api", "autonoe/shop/api", &[], ReservedSpace::default())
+        .await
+        .unwrap();
     assert!(again == tree && tree.join("api.txt").exists(), "it is used as it is");
     for round in 0..2 {
         // The user commits meanwhile.
@@ -38,7 +48,11 @@ async fn commits_come_home_to_a_branch_and_the_checkout_stays() {
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
     assert_eq!(fixture.git(&["log", "--format=%s", "main"]), "work\nwork\nwork", "only the user's commits");
     // Another fleet of that name, which begins anew.
-    let other = fixture.hub.fleet_clone("fleet-2-api", "autonoe/shop/api", &[], 0).await.unwrap();
+    let other = fixture
+        .hub
+        .fleet_clone("fleet-2-api", "autonoe/shop/api", &[], ReservedSpace::default())
+        .await
+        .unwrap();
     work(&fixture, &other, ".envrc", "echo\n");
     let home = fixture.hub.bring_home("fleet-2-api").await.unwrap().expect("commits");
     assert_eq!(home.branch, "autonoe/shop/api-2");
@@ -56,19 +70,30 @@ async fn a_clone_builds_on_others_and_names_what_they_both_changed() {
         [("a", "new-a.txt", "a\n"), ("b", "new-b.txt", "b\n"), ("c", "new-a.txt", "other\n")]
     {
         let (clone, branch) = (format!("fleet-1-{id}"), format!("autonoe/shop/{id}"));
-        let tree = fixture.hub.fleet_clone(&clone, &branch, &[], 0).await.unwrap();
+        let tree = fixture.hub.fleet_clone(&clone, &branch, &[], ReservedSpace::default()).await.unwrap();
         work(&fixture, &tree, name, content);
         commits.push(fixture.hub.bring_home(&clone).await.unwrap().expect("commits"));
     }
     let commits: Vec<_> = commits.iter().map(|home| (home.commit.as_str(), home.branch.as_str())).collect();
-    let both = fixture.hub.fleet_clone("fleet-1-d", "autonoe/shop/d", &commits[..2], 0).await.unwrap();
+    let both = fixture
+        .hub
+        .fleet_clone("fleet-1-d", "autonoe/shop/d", &commits[..2], ReservedSpace::default())
+        .await
+        .unwrap();
     assert!(both.join("new-a.txt").exists() && both.join("new-b.txt").exists());
     let home = fixture.hub.bring_home("fleet-1-d").await.unwrap().expect("the merge");
     assert_eq!(fixture.git(&["log", "-1", "--format=%s", &home.branch]), "Merge branch 'autonoe/shop/b'");
     assert_eq!(fixture.git(&["show", &format!("{}:new-b.txt", home.branch)]), "b");
-    let one = fixture.hub.fleet_clone("fleet-1-f", "autonoe/shop/f", &commits[..1], 0).await.unwrap();
+    let one = fixture
+        .hub
+        .fleet_clone("fleet-1-f", "autonoe/shop/f", &commits[..1], ReservedSpace::default())
+        .await
+        .unwrap();
     assert!(one.join("new-a.txt").exists() && fixture.hub.bring_home("fleet-1-f").await.unwrap().is_none());
-    let refused = fixture.hub.fleet_clone("fleet-1-e", "autonoe/shop/e", &[commits[0], commits[2]], 0).await;
+    let refused = fixture
+        .hub
+        .fleet_clone("fleet-1-e", "autonoe/shop/e", &[commits[0], commits[2]], ReservedSpace::default())
+        .await;
     let refused = refused.expect_err("a conflict").message;
     assert!(refused.contains("have changed the same lines of new-a.txt"), "{refused}");
 }
