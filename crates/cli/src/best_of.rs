@@ -109,16 +109,6 @@ pub fn needs_workspace() -> Fault {
     .hint("Use it with the sandbox, and without --in-place.")
 }
 
-/// Both would decide which sessions take place where.
-pub fn not_with_agents() -> Fault {
-    unusable(
-        "--best-of cannot be combined with --agents: attempts take place one after another in the workspace of the run, so that each learns \
-         from those before it, and only one deliverable is built meanwhile."
-            .to_owned(),
-    )
-    .hint("Leave out one of them.")
-}
-
 fn too_few(attempts: usize, agents: &[ResolvedBackend], missing: &[String]) -> Fault {
     let ready: Vec<&str> = agents.iter().map(|agent| agent.backend.name()).collect();
     let ready = match ready.is_empty() {

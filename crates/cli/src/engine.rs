@@ -402,6 +402,7 @@ impl Screen {
                     (worker.work_root.clone(), Arc::clone(&worker.policy.guarded), site.held())
                 })
                 .collect(),
+            has_best_of: run.best_of.is_some(),
             gates: gates_for(Phase::Step, &policy),
             builders: Arc::clone(&builders),
             sinks: sinks.clone(),
@@ -517,21 +518,14 @@ impl Screen {
             budget: run.recovery_budget,
             ladder: run.ladder,
             best_of: run.best_of,
+            has_workers: !worker_sites.is_empty(),
             branches,
             on_event: &on_recovery,
             on_missed: &on_missed,
         };
-        let mut recovering_plan;
-        let plan_of_run: &mut dyn Plan = match worker_sites.is_empty() {
-            true => {
-                recovering_plan = RecoveringPlan::resume(session_plan, recovery).await?;
-                &mut recovering_plan
-            }
-            // A deliverable that does not get on is put off in favour of the others.
-            false => session_plan,
-        };
+        let mut recovering_plan = RecoveringPlan::resume(session_plan, recovery).await?;
         let runner = Runner {
-            plan: plan_of_run,
+            plan: &mut recovering_plan,
             backend_chain: BackendChain::new(first, entries.collect())
                 .reviewed_by(verifier.as_ref().map(chain_entry))
                 .with_named(named.iter().map(chain_entry).collect()),

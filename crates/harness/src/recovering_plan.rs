@@ -52,6 +52,9 @@ pub struct RecoverySetup<'a> {
     pub ladder: Vec<Rung>,
     /// Who makes an attempt at a deliverable that a session has failed at; `None` if nobody asked for that. The run has all of them.
     pub best_of: Option<BestOf>,
+    /// Whether several workers build at the same time. What they do not get done is left to sessions of the run itself, and only these get
+    /// remedies.
+    pub has_workers: bool,
     /// `None` where agents work in the user's checkout, or nothing comes home.
     pub branches: Option<Arc<dyn BranchSite>>,
     /// Called for every event, after it is on record.
@@ -222,6 +225,9 @@ impl<'a> RecoveringPlan<'a> {
 #[async_trait]
 impl Plan for RecoveringPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
+        if !so_far.running.is_empty() {
+            return self.inner.next(so_far).await;
+        }
         let is_resumed = matches!(self.start, Start::Resumed);
         // Killed before its first session was judged.
         let is_unjudged = matches!(self.start, Start::New) && so_far.sessions > 0;
@@ -254,6 +260,9 @@ impl Plan for RecoveringPlan<'_> {
             NextAction::Session(session) => session,
             other @ (NextAction::Done(_) | NextAction::Wait) => return Ok(other),
         };
+        if session.worker > 0 {
+            return Ok(NextAction::Session(session));
+        }
         self.asked.clone_from(&session.instruction.text);
         self.has_own_limits = session.stuck_after.is_some();
         if let Some(stuck_after) = session.stuck_after {
@@ -292,6 +301,9 @@ impl Plan for RecoveringPlan<'_> {
             return self.judge_comparison(finished).await;
         }
         let verdict = self.inner.judge(finished).await?;
+        if finished.worker > 0 {
+            return self.judge_worker(finished, verdict).await;
+        }
         self.note(finished);
         let is_of_rung = self.rung().is_some();
         if is_of_rung {

@@ -12,7 +12,7 @@ use self::sentence::write_spec;
 use super::pr::{PrArgs, cmd_pr};
 use crate::arguments::{CommonArgs, SpecArgs, WorkArgs};
 use crate::backend_name::BackendWithModel;
-use crate::best_of::{BestOfRequest, attempts, not_with_agents};
+use crate::best_of::{BestOfRequest, attempts};
 use crate::branch_name::parse_branch_name;
 use crate::completion_candidates;
 use crate::engine::{RunJob, RunRequest, drive};
@@ -124,9 +124,6 @@ fn agents(text: &str) -> Result<u32, NotANumberOfAgents> {
 }
 
 pub fn cmd_run(args: RunArgs, environment: Environment) -> Result<u8, Fault> {
-    if args.best_of.is_some() && args.agents.is_some_and(|agents| agents > 1) {
-        return Err(not_with_agents());
-    }
     // In the background, the process in the foreground has done it.
     if let Some(sentence) = args.sentence.as_ref().filter(|_| !args.common.in_background) {
         let project = environment.project(&args.common.project)?;

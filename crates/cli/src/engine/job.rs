@@ -308,6 +308,8 @@ pub struct PlanContext<'a> {
     pub guarded: ProtectedFiles,
     /// For each worker the project as it sees it, the files that it must not modify, and the deliverable whose unfinished work it has.
     pub workers: Vec<(PathBuf, ProtectedFiles, Option<String>)>,
+    /// Whether several agents make an attempt at what one has failed at.
+    pub has_best_of: bool,
     /// Gates for the actions of a declarative agent's steps.
     pub gates: Vec<Arc<dyn Gate>>,
     pub builders: Arc<CurrentBuilder>,
@@ -411,10 +413,14 @@ impl PlanContext<'_> {
                         let plan = if job.only_plans { plan.only_planning() } else { plan };
                         let plan = match workers.is_empty() {
                             true => plan,
-                            false => plan.built_by(Workers::new(
-                                workers,
-                                self.journal.sessions_of_deliverables().await?,
-                            )),
+                            false => {
+                                let sessions = self.journal.sessions_of_deliverables().await?;
+                                let workers = Workers::new(workers, sessions);
+                                plan.built_by(match self.has_best_of {
+                                    true => workers.giving_up_at_once(),
+                                    false => workers,
+                                })
+                            }
                         };
                         Box::new(if is_reviewed { plan.with_review() } else { plan })
                     }

@@ -106,9 +106,18 @@ fn printed(project: &CliTestProject, args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-/// The first one ends first, and has failed its check; the last one has, too.
 #[test]
 fn of_three_real_agents_the_one_whose_checks_pass_is_chosen() {
+    assert_the_second_is_chosen(&[], &[("native", "")]);
+}
+
+#[test]
+fn several_agents_try_what_a_worker_has_failed_at() {
+    assert_the_second_is_chosen(&["--agents", "2"], &[("native", "A"), ("native", "")]);
+}
+
+/// The first one ends first, and has failed its check; the last one has, too.
+fn assert_the_second_is_chosen(options: &[&str], before: &[(&str, &str)]) {
     let Some(agents) = real_agents() else { return };
     let project = project();
     let models = [
@@ -116,18 +125,13 @@ fn of_three_real_agents_the_one_whose_checks_pass_is_chosen() {
         model(&codex::with_own_tool_names(&attempt(2, &builds(5)))),
         model(&gemini::with_own_tool_names(&attempt(3, CLAIMS))),
     ];
-    let run = RunOutput::from(among_real_agents(&project, &agents, &models).output().expect("started"));
+    let mut command = among_real_agents(&project, &agents, &models);
+    let run = RunOutput::from(command.args(options).output().expect("started"));
     run.assert_ended("all_passed", 0);
     models.iter().for_each(assert_script_followed);
-    assert_eq!(
-        started(&run),
-        [
-            ("native", ""),
-            ("claude", "A, attempt 1 of 3"),
-            ("codex", "A, attempt 2 of 3"),
-            ("gemini", "A, attempt 3 of 3"),
-        ]
-    );
+    let attempts =
+        [("claude", "A, attempt 1 of 3"), ("codex", "A, attempt 2 of 3"), ("gemini", "A, attempt 3 of 3")];
+    assert_eq!(started(&run), [before, &attempts].concat());
     let result = result(&run);
     assert_eq!((&result["winner"], &result["decided_by"]), (&2.into(), &"checks".into()), "{result}");
     let passed: Vec<_> =
@@ -296,10 +300,6 @@ fn what_cannot_work_is_refused_in_one_sentence() {
             "none is ready: claude is not installed, codex is not installed.",
         ),
         (&["--best-of", "2"], "only native can work: claude is not installed"),
-        (
-            &["--best-of", "2", "--agents", "2"],
-            "--best-of cannot be combined with --agents: attempts take place one after another",
-        ),
         (&["--best-of", "2", "--in-place"], "--in-place"),
         (&["--best-of", "2", "--no-sandbox"], "--no-sandbox"),
     ] {

@@ -248,6 +248,44 @@ fn what_has_no_check_lands_as_it_is_left() {
     assert_eq!(project.git(&["branch", "--format=%(refname:short)"]), "main", "nothing is left apart");
 }
 
+/// Claims its deliverable without having built it, as often as it is asked.
+const CLAIMS_B: &str = r#"
+  [[conversation.turn]]
+  call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "B", status = "passed" } }]
+  [[conversation.turn]]
+  expect = "CHECKS_FAILED"
+  text = "It is done, trust me."
+"#;
+
+/// Workers fail at B, and so does one agent alone, until it is told what was tried. C needs B and is built by a worker again.
+#[test]
+fn what_workers_do_not_get_done_is_left_to_one_agent_and_its_remedies() {
+    let project = project(&[("A", "test -f A.txt"), ("B", "test -f B.txt"), ("C", "test -f C.txt")]);
+    let mut status: Value = serde_json::from_str(&project.read(".autonoe/status.json")).expect("JSON");
+    status["deliverables"][2]["depends"] = json!(["B"]);
+    project.write(".autonoe/status.json", &status.to_string());
+    let nudged = builds("B", &commits("B"), "").replace("Yours is **B**", "Do not repeat what was tried");
+    let fails = |when: &str| format!("[[conversation]]\nname = 'fails: {when}'\nwhen = '{when}'\n{CLAIMS_B}");
+    let script = [
+        builds("A", &commits("A"), ""),
+        builds("C", &commits("C"), ""),
+        fails("Yours is **B**"),
+        nudged,
+        fails("one deliverable"),
+    ];
+    let model = model(&script.concat());
+    let run = project.run(&model, &["run", "--agents", "2"]);
+    run.assert_ended("all_passed", 0);
+    assert_all_verified(&project);
+    let remedies: Vec<_> = run.of_type("remedy").map(|event| event["name"].clone()).collect();
+    assert_eq!(remedies, ["nudge"]);
+    let steps: Vec<_> = run.of_type("session_started").map(|event| event["step"].clone()).collect();
+    assert_eq!(steps.iter().filter(|step| **step == "B").count(), 6, "{steps:?}");
+    assert_eq!(steps.last().expect("sessions"), "C", "{steps:?}");
+    assert_eq!(project.git(&["log", "--format=%s", "-3"]).lines().collect::<Vec<_>>()[0], "Build C");
+    assert_script_followed(&model);
+}
+
 #[test]
 fn wrong_numbers_of_agents_are_refused() {
     let project = project(&[("A", "test -f A.txt")]);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::nothing_created::nothing_created;
-use super::workers::{MAX_SESSIONS, Workers, assignment};
+use super::workers::{Workers, assignment};
 use crate::agent::Instruction;
 use crate::check::Assurance;
 use crate::deliverable::{Deliverable, DeliverableStatus};
@@ -266,11 +266,7 @@ impl DeliverablePlan {
                 let assigned = self.workers.as_mut().and_then(|workers| workers.assign(&status, &[]));
                 return match assigned {
                     Some((worker, id)) => self.coding_session(&status, worker, Some(id)).await,
-                    // Nobody gets on with what is left.
-                    None if self.workers.is_some() && open.is_some() => {
-                        let idle_sessions = MAX_SESSIONS;
-                        Ok(NextAction::Done(RunOutcome::Stuck { idle_sessions, tried: Vec::new() }))
-                    }
+                    // Where there are workers, they do not get on with what is left.
                     None => self.coding_session(&status, 0, open).await,
                 };
             }

@@ -10,8 +10,8 @@ use crate::status::ProjectStatus;
 /// Sessions that a deliverable gets before all others come first.
 const PATIENCE: u32 = 3;
 
-/// Sessions that a deliverable gets at most, so that a run ends whose agents do not get on.
-pub(super) const MAX_SESSIONS: u32 = 10;
+/// Sessions that a deliverable usually gets from workers. Then one agent builds it, with nobody at work beside it.
+const MAX_SESSIONS: u32 = 6;
 
 /// The workers of a run, counted from 1: the workspace 0 is that of the run itself, in which nothing else is at work.
 #[derive(Debug)]
@@ -20,13 +20,20 @@ pub struct Workers {
     held: Vec<Option<String>>,
     /// Sessions so far.
     sessions: HashMap<String, u32>,
+    max_sessions: u32,
 }
 
 impl Workers {
     /// `held` has an entry for each worker: the deliverable whose unfinished work is in its workspace. `sessions` is how many each deliverable
     /// has had, in earlier processes of the run: a kill must not give it all of them again.
     pub fn new(held: Vec<Option<String>>, sessions: HashMap<String, u32>) -> Self {
-        Self { held, sessions }
+        Self { held, sessions, max_sessions: MAX_SESSIONS }
+    }
+
+    /// Leaves a deliverable to one agent as soon as a session has failed at it.
+    #[must_use]
+    pub fn giving_up_at_once(self) -> Self {
+        Self { max_sessions: 1, ..self }
     }
 
     /// A worker and the deliverable that it builds next; `None` if nothing can be begun now.
@@ -39,8 +46,8 @@ impl Workers {
             running.iter().filter_map(|session| session.deliverable.as_deref()).collect();
         let had = |item: &Deliverable| self.sessions.get(&item.id).copied().unwrap_or_default();
         // What does not get on must not hold up what comes after it.
-        let first = startable(status, &at_work, |item| had(item) < PATIENCE);
-        let then = startable(status, &at_work, |item| had(item) < MAX_SESSIONS);
+        let first = startable(status, &at_work, |item| had(item) < PATIENCE.min(self.max_sessions));
+        let then = startable(status, &at_work, |item| had(item) < self.max_sessions);
         let id = first.first().or(then.first())?.id.clone();
         let is_free = |worker: &usize| running.iter().all(|session| session.worker != *worker);
         let free: Vec<usize> = (1..=self.held.len()).filter(is_free).collect();
@@ -118,16 +125,18 @@ mod tests {
         let mut ids = || workers.assign(&status, &[]).map_or("nothing".to_owned(), |(_, id)| id);
         assert_eq!([ids(), ids(), ids(), ids(), ids()], ["A", "A", "A", "B", "B"]);
         // Then both again, as often as any gets.
-        let rest: Vec<String> = (0..16).map(|_| ids()).collect();
-        assert_eq!(rest.iter().filter(|id| *id == "A").count(), 7, "{rest:?}");
+        let rest: Vec<String> = (0..8).map(|_| ids()).collect();
+        assert_eq!(rest.iter().filter(|id| *id == "A").count(), 3, "{rest:?}");
         assert_eq!(rest.iter().filter(|id| *id == "nothing").count(), 1, "{rest:?}");
+        let mut workers = Workers::new(vec![None], HashMap::new()).giving_up_at_once();
+        let mut ids = || workers.assign(&status, &[]).map(|(_, id)| id);
+        assert_eq!([ids(), ids(), ids()], [Some("A".to_owned()), Some("B".to_owned()), None]);
     }
 
     #[test]
     fn sessions_of_earlier_processes_count() {
         let status = independent(&["A", "B"]);
-        let mut workers =
-            Workers::new(vec![None], HashMap::from([("A".to_owned(), 10), ("B".to_owned(), 9)]));
+        let mut workers = Workers::new(vec![None], HashMap::from([("A".to_owned(), 6), ("B".to_owned(), 5)]));
         let mut ids = || workers.assign(&status, &[]).map(|(_, id)| id);
         assert_eq!([ids(), ids()], [Some("B".to_owned()), None]);
     }
@@ -140,7 +149,7 @@ mod tests {
         let mut workers = Workers::new(vec![None], HashMap::new());
         let mut ids = || workers.assign(&status, &[]).expect("assigned").1;
         assert_eq!([ids(), ids(), ids(), ids()], ["A", "A", "A", "B"], "B is built alone, after A");
-        let rest: Vec<String> = (0..5).map(|_| ids()).collect();
+        let rest: Vec<String> = (0..3).map(|_| ids()).collect();
         assert!(!rest.contains(&"C".to_owned()), "{rest:?}");
     }
 }

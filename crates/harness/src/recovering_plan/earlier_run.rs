@@ -23,6 +23,10 @@ impl RecoveringPlan<'_> {
         let NextAction::Session(session) = &action else {
             return Ok(Some(action));
         };
+        if session.worker > 0 {
+            self.earlier = Some(earlier);
+            return Ok(Some(action));
+        }
         let status = self.setup.load_status().await?;
         if earlier.work != Some(work(&session.instruction, status.as_ref())) {
             return Ok(Some(action));

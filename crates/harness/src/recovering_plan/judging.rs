@@ -98,6 +98,24 @@ impl RecoveringPlan<'_> {
         Ok(verdict)
     }
 
+    /// A worker's deliverable has a limit of its own, so its sessions are not counted as idle ones of the run.
+    pub(super) async fn judge_worker(
+        &mut self,
+        finished: &Iteration,
+        verdict: PlanVerdict,
+    ) -> Result<PlanVerdict, Fault> {
+        // What failed for a worker is nothing that a session of the run has been told.
+        drop(self.setup.failed_checks.of_session());
+        self.state.judged = self.state.judged.max(finished.number);
+        self.state.iterations += u32::from(finished.counts());
+        self.state.spent = self.state.spent + finished.spent.cost;
+        self.save_and_publish(&[]).await?;
+        Ok(match verdict {
+            PlanVerdict::Idle => PlanVerdict::Recovering,
+            other => other,
+        })
+    }
+
     /// Another backend than the run's could not work. That is none of the run's failures, and the remedy has failed.
     pub(super) async fn judge_failed_rung(
         &mut self,
@@ -177,7 +195,8 @@ impl RecoveringPlan<'_> {
         let ended_by_itself = |last: &Iteration| {
             matches!(last.outcome, SessionEnd::Completed | SessionEnd::MaxTurns | SessionEnd::Stuck { .. })
         };
-        let Some(mut last) = last.filter(ended_by_itself) else {
+        let is_of_run = |last: &Iteration| !self.setup.has_workers || last.instruction.step.is_none();
+        let Some(mut last) = last.filter(ended_by_itself).filter(is_of_run) else {
             return Ok(false);
         };
         let status = self.setup.load_status().await?;

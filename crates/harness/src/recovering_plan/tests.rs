@@ -237,6 +237,7 @@ impl Fixture {
             budget: self.budget,
             ladder: self.ladder.clone(),
             best_of: self.best_of.clone(),
+            has_workers: false,
             branches: self.branches.clone().map(|branches| branches as _),
             on_event: &|_| {},
             on_missed: &|_| {},
