@@ -177,6 +177,8 @@ fn with_handle(look: impl FnOnce(&mut HarnessHandle, &Path)) {
 
 fn shell(script: &str, directory: &Path) -> Child {
     let mut command = Command::new("/bin/sh");
+    // What outlives its shell by a moment must not hold the output of the test.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
     command.args(["-c", script]).current_dir(directory).stdin(Stdio::piped()).spawn().unwrap()
 }
 
