@@ -12,6 +12,9 @@ use super::{HarnessDirectory, HarnessFileError, HarnessRequests, compact_time};
 /// Maximum size of an instruction, in bytes.
 pub const MAX_INSTRUCTION: u64 = 64 * 1024;
 
+/// Maximum length of a file's name, in bytes: the time is put before it when it goes to `processed/`.
+const MAX_NAME: usize = 200;
+
 /// Files of an inbox that are looked at together.
 const MAX_FILES: usize = 1000;
 
@@ -153,7 +156,7 @@ impl HarnessDirectory {
     /// A session has read the instruction of this name: its file goes to `processed/`.
     pub fn settle(&self, name: &str, now: Timestamp) -> Result<(), HarnessFileError> {
         let new_name = format!("{}_{name}", compact_time(now));
-        self.put_away(&self.inbox()?, name, PROCESSED, &new_name)
+        self.put_away(&self.inbox()?, OsStr::new(name), PROCESSED, OsStr::new(&new_name))
     }
 
     /// Adds the instructions to the requests. Commands are put away and returned; what cannot be read goes to `refused/`.
@@ -177,7 +180,7 @@ impl HarnessDirectory {
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => match InboxCommand::of(&text).filter(|_| shown.starts_with("cmd-")) {
                     Some(command) => {
-                        self.put_away(&inbox, &shown, PROCESSED, &shown)?;
+                        self.put_away(&inbox, name, PROCESSED, name)?;
                         commands.push(command);
                     }
                     None => {
@@ -186,7 +189,7 @@ impl HarnessDirectory {
                     }
                 },
                 Err(why) => {
-                    self.put_away(&inbox, &shown, REFUSED, &shown)?;
+                    self.put_away(&inbox, name, REFUSED, name)?;
                     let file = self.name(&format!("{INBOX}/{shown}"));
                     requests
                         .refused
@@ -208,13 +211,13 @@ impl HarnessDirectory {
     fn put_away(
         &self,
         inbox: &UntrustedDir,
-        name: &str,
+        name: &OsStr,
         directory: &str,
-        new_name: &str,
+        new_name: &OsStr,
     ) -> Result<(), HarnessFileError> {
         let moved = inbox
             .create_missing(Path::new(directory), Visibility::OwnerOnly)
-            .and_then(|target| inbox.move_to(OsStr::new(name), &target, OsStr::new(new_name)));
+            .and_then(|target| inbox.move_to(name, &target, new_name));
         match moved {
             // It was put away before, by a process that was killed then.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -227,6 +230,9 @@ impl HarnessDirectory {
 fn read(inbox: &UntrustedDir, name: &OsStr) -> Result<String, String> {
     if name.to_str().is_none() {
         return Err("its name is not UTF-8".to_owned());
+    }
+    if name.len() > MAX_NAME {
+        return Err(format!("its name has more than {MAX_NAME} bytes"));
     }
     let read = inbox.read(name, MAX_INSTRUCTION).and_then(|bytes| bytes.map(to_text).transpose());
     match read {

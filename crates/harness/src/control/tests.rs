@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -76,6 +77,9 @@ fn large_files_links_and_pipes_are_refused_with_a_sentence_and_kept() {
     symlink("/etc/passwd", inbox.join("link.txt")).expect("link");
     let (fifo, mode) = (rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600));
     rustix::fs::mknodat(rustix::fs::CWD, inbox.join("pipe.txt"), fifo, mode, 0).expect("a pipe");
+    let foreign = <OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"zz\xff.txt");
+    fs::write(inbox.join(foreign), "text").expect("written");
+    fs::write(inbox.join(format!("{}.txt", "z".repeat(240))), "text").expect("written");
     let requests = harness.requests().expect("requests");
     assert_eq!(requests.instructions.len(), 1);
     for (sentence, words) in requests.refused.iter().zip([
@@ -83,11 +87,13 @@ fn large_files_links_and_pipes_are_refused_with_a_sentence_and_kept() {
         "inbox/large.txt is not used: it is larger than 64 KiB, the limit for such a file. It was moved",
         "inbox/link.txt is not used: it is a symbolic link, not a regular file",
         "inbox/pipe.txt is not used: it is a named pipe, not a regular file",
+        "zzz.txt is not used: its name has more than 200 bytes",
+        ".txt is not used: its name is not UTF-8",
     ]) {
         assert!(sentence.contains(words), "{sentence}");
     }
     assert!(harness.requests().expect("requests").refused.is_empty(), "each is said once");
-    assert_eq!(fs::read_dir(inbox.join("refused")).expect("entries").count(), 4, "nothing is lost");
+    assert_eq!(fs::read_dir(inbox.join("refused")).expect("entries").count(), 6, "nothing is lost");
 }
 
 #[test]
