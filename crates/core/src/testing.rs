@@ -32,6 +32,7 @@ use crate::runner::{RunOptions, Runner};
 use crate::sink::{Sink, Sinks};
 use crate::span::{SpanContext, TraceId};
 use crate::status::ProjectStatus;
+use crate::steering::Steering;
 use crate::verification::Verification;
 
 pub(crate) const START: &str = "2026-01-10T09:00:00Z";
@@ -78,6 +79,7 @@ pub(crate) struct World {
     pub interrupt: CancellationToken,
     /// Ends the run from outside the loop.
     pub halt: Halt,
+    pub steering: Steering,
     /// Models of the fallback backends.
     fallbacks: Vec<PhaseModels>,
     workers: u32,
@@ -122,6 +124,7 @@ impl World {
             inner: Arc::new(Mutex::new(inner)),
             interrupt: CancellationToken::new(),
             halt: Halt::default(),
+            steering: Steering::default(),
             fallbacks: Vec::new(),
             workers: 1,
         }
@@ -222,7 +225,7 @@ impl World {
             clock: self,
             interrupt: self.interrupt.clone(),
             halt: self.halt.clone(),
-            steering: Default::default(),
+            steering: self.steering.clone(),
             options,
             workers: self.workers,
             span: SpanContext::run(1, TraceId(1)),

@@ -7,6 +7,7 @@ use super::running::Ended;
 use crate::agent::{Instruction, SessionSpec};
 use crate::event::RunEvent;
 use crate::fault::Fault;
+use crate::instruction::Phase;
 use crate::journal::JournalRecord;
 use crate::outcome::SessionEnd;
 use crate::plan::{Iteration, NextSession, RunState, RunningSession};
@@ -63,9 +64,10 @@ impl<'a> Runner<'a> {
                 model: model.clone(),
             },
         );
-        // The user's messages and the conversation are for the work.
+        // The conversation is for the work, and so are the user's messages: a reviewer would read them and change nothing.
         let is_work = !instruction.name.only_asks();
-        let steering = if is_work { self.steering.for_session() } else { Steering::default() };
+        let hears_user = is_work && instruction.name != Phase::Review;
+        let steering = if hears_user { self.steering.for_session() } else { Steering::default() };
         let instruction = self.with_messages(number, instruction, &steering).await?;
         let session = Session {
             backend,

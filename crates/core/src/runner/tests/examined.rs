@@ -15,6 +15,7 @@ use crate::instruction::Phase::{Coding, Review};
 use crate::outcome::RunOutcome;
 use crate::plan::RunState;
 use crate::status::ChangeError;
+use crate::steering::UserMessage;
 use crate::testing::script::{session, transient};
 use crate::testing::{World, seconds};
 
@@ -145,6 +146,16 @@ async fn at_most_three_reviews_that_leave_something_out_are_run() {
     let outcome = run(&world, reviewing(&world), false, true).await;
     assert_eq!(outcome.exit_code(), 7);
     assert_eq!((outcome, world.phases()), (RunOutcome::Unreviewed, vec![Review, Review, Review]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_of_the_user_waits_for_a_session_that_works() {
+    let world = World::with(&[("A", Passed)]).sessions([session().completes()]);
+    world.steering.tell(UserMessage { id: "1".to_owned(), text: "use tabs".to_owned() });
+    let examiner = ScriptedExaminer { reviews: Mutex::new(1), ..ScriptedExaminer::new(&world, &[]) };
+    assert_eq!(run(&world, examiner, false, true).await, RunOutcome::AllPassed);
+    assert_eq!(world.phases(), [Review]);
+    assert_eq!(world.steering.for_session().take().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
