@@ -219,6 +219,20 @@ impl Recovery {
         self.state.current_mut().map(|remedy| &mut remedy.exploration)
     }
 
+    /// The run has ended within an exploration: the next one tries the approaches that were not tried to their end, from the commits that it
+    /// begins with. Returns whether there are sessions left for that.
+    pub fn continue_exploration_later(&mut self) -> bool {
+        let has_sessions = self.sessions_left() > 0 && !self.makes_attempts();
+        let Some(remedy) = self.state.current_mut().filter(|_| has_sessions) else {
+            return false;
+        };
+        let tried = std::mem::take(&mut remedy.exploration).outcomes.len();
+        if let Some(exploration) = &mut remedy.result.branch {
+            exploration.branches.drain(..tried.min(exploration.branches.len()));
+        }
+        true
+    }
+
     /// Ends the current remedy.
     pub fn end(&mut self, outcome: RemedyOutcome) -> RemedyStep {
         if let Some(remedy) = self.state.current_mut() {

@@ -42,8 +42,8 @@ impl RecoveringPlan<'_> {
             ..earlier
         };
         self.recovery = Recovery::new(self.setup.budget, self.state.recovery.for_next_run());
-        if self.exploration_start().is_some() {
-            // The commits that it started from are not those of this run.
+        // The commits that it started from are not those of this run.
+        if self.exploration_start().is_some() && !self.recovery.continue_exploration_later() {
             self.recovery.end(RemedyOutcome::Failed);
             self.state.stuck.end_recovery(false);
         }

@@ -168,11 +168,16 @@ impl RecoveringPlan<'_> {
                 let kept = site.keep(&branch.approach).await?;
                 outcomes.push(BranchOutcome { id: branch.id, kept, ..BranchOutcome::default() });
             }
-            let message =
-                format!("The run ends before all approaches were tried.{}", self.kept(&outcomes, None));
-            events.push(RunEvent::Notice { message });
+            let kept = self.kept(&outcomes, None);
             self.state.go_to = Some(start);
-            self.recovery.end(RemedyOutcome::Failed);
+            let rest = if self.recovery.continue_exploration_later() {
+                " The next run tries the rest."
+            } else {
+                self.recovery.end(RemedyOutcome::Failed);
+                ""
+            };
+            let message = format!("The run ends before all approaches were tried.{rest}{kept}");
+            events.push(RunEvent::Notice { message });
         }
         let has_ended = self.recovery.state().current().is_none();
         if has_ended && self.state.stuck.state() == StuckState::Recovering {

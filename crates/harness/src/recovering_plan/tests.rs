@@ -540,9 +540,17 @@ async fn a_share_of_the_money_ends_the_recovery() {
 
 /// Plays an exploration to its end; the process is killed before each session. Returns the prompts of its sessions.
 async fn explore(fixture: &mut Fixture, is_killed: bool) -> (Vec<String>, PlanVerdict) {
-    let mut prompts = Vec::new();
     let mut plan = fixture.plan().await;
     fixture.play_until(&mut plan, "exploration").await;
+    continue_exploration(fixture, plan, is_killed).await
+}
+
+async fn continue_exploration(
+    fixture: &mut Fixture,
+    mut plan: RecoveringPlan<'static>,
+    is_killed: bool,
+) -> (Vec<String>, PlanVerdict) {
+    let mut prompts = Vec::new();
     loop {
         if is_killed {
             drop(plan);
@@ -615,16 +623,25 @@ async fn a_run_that_ends_within_an_exploration_leaves_its_commits_as_they_were()
     let (mut fixture, branches) = Fixture::exploring(&[]);
     let mut plan = fixture.plan().await;
     fixture.play_until(&mut plan, "exploration").await;
-    fixture.play(&mut plan).await;
+    fixture.play_sessions(&mut plan, 3).await;
     plan.ended().await.expect("ended");
-    assert_eq!(locked(&branches.kept).clone(), ["bottom_up"]);
-    assert_eq!(locked(&branches.made).clone(), ["start"]);
-    assert!(fixture.notices().last().unwrap().contains("`fetch refs/bottom_up`"));
-    // In the next run nothing is left to try but a person.
+    assert_eq!(locked(&branches.kept).clone(), ["bottom_up", "top_down"]);
+    assert_eq!(locked(&branches.made).clone(), ["start", "start"]);
+    let said = fixture.notices().last().unwrap().clone();
+    assert!(
+        said.contains("The next run tries the rest.") && said.contains("`fetch refs/top_down`"),
+        "{said}"
+    );
+    // The next run tries what was not tried to its end, also if a process of it was killed and yet another run follows.
     fixture.end_run();
     let mut plan = fixture.plan().await;
-    let next = plan.next(&fixture.run).await.expect("next");
-    assert!(matches!(next, NextAction::Done(RunOutcome::Stuck { .. })), "{next:?}");
+    fixture.play(&mut plan).await;
+    fixture.end_run();
+    let plan = fixture.plan().await;
+    let (prompts, verdict) = continue_exploration(&mut fixture, plan, false).await;
+    let (down, look) = ("Work from the top do", "Look before you writ");
+    assert_eq!(prompts, [down, down, look, look]);
+    assert!(matches!(verdict, PlanVerdict::Stuck { .. }), "{verdict:?}");
 }
 
 impl Fixture {
