@@ -21,6 +21,7 @@ use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck,
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::files::ProtectedFiles;
 use autonoe_core::journal::Journal as _;
+use autonoe_core::own_edits::OwnEdits;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus, Refusal};
 use autonoe_sandbox::SandboxLayer;
@@ -74,6 +75,10 @@ pub struct ProjectExaminer {
     pub base: Mutex<Option<String>>,
     /// The user's checkout when the run started; not used in a workspace.
     pub checkout_before: OnceLock<CheckoutBefore>,
+    /// What the run itself edits in the user's checkout; `None` if it edits nothing.
+    pub own_edits: Option<Arc<dyn OwnEdits>>,
+    /// The text of that file when the run started.
+    pub own_text_before: OnceLock<String>,
     /// Serializes checkouts.
     pub working: tokio::sync::Mutex<()>,
 }
@@ -434,6 +439,9 @@ impl Examiner for ProjectExaminer {
             registry.in_place = Some(before.in_place());
             registry.save(&self.project)?;
             let _ = self.checkout_before.set(before);
+            if let Some(text) = self.own_text() {
+                let _ = self.own_text_before.set(text);
+            }
         }
         self.record_changed_checks(&mut registry, &self.written).await?;
         self.record_disputes(&mut registry, None).await?;

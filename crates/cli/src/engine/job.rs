@@ -14,6 +14,7 @@ use autonoe_core::gate::Gate;
 use autonoe_core::instruction::Phase;
 use autonoe_core::mode::Mode;
 use autonoe_core::outcome::RunOutcome;
+use autonoe_core::own_edits::OwnEdits;
 use autonoe_core::plan::Plan;
 use autonoe_core::plans::{DeliverablePlan, SyncPlan, Workers, run_ended};
 use autonoe_core::sink::Sinks;
@@ -355,7 +356,13 @@ impl PlanContext<'_> {
         Box::new(move |event: &RunEvent| sinks.emit(&span, event))
     }
 
-    fn examiner(&self, written: Vec<Check>, is_strict: bool, base: Option<String>) -> Arc<dyn Examiner> {
+    fn examiner(
+        &self,
+        written: Vec<Check>,
+        is_strict: bool,
+        base: Option<String>,
+        own_edits: Option<Arc<dyn OwnEdits>>,
+    ) -> Arc<dyn Examiner> {
         Arc::new(ProjectExaminer {
             project: self.project.clone(),
             checkouts: self.checkouts.clone(),
@@ -370,6 +377,8 @@ impl PlanContext<'_> {
             project_failures: Default::default(),
             base: std::sync::Mutex::new(base),
             checkout_before: Default::default(),
+            own_edits,
+            own_text_before: Default::default(),
             working: Default::default(),
         })
     }
@@ -399,7 +408,7 @@ impl PlanContext<'_> {
             }
             PreparedJob::Roadmap(prepared) => self.task_plan(*prepared, base).await,
             PreparedJob::Deliverables(job) => {
-                let examiner = self.examiner(job.written, job.is_strict, base);
+                let examiner = self.examiner(job.written, job.is_strict, base, None);
                 let workers: Vec<_> = self.workers.into_iter().map(|(_, _, held)| held).collect();
                 let instructions = Arc::new(job.instructions);
                 let plan: Box<dyn Plan> = match job.mode {
@@ -437,7 +446,7 @@ impl PlanContext<'_> {
             let message = "The files of the harness were not opened.";
             return Err(Fault::permanent(FaultLayer::Lifecycle, "harness_files", message));
         };
-        let examiner = self.examiner(written, false, base);
+        let examiner = self.examiner(written, false, base, Some(Arc::clone(&job.file) as _));
         let store = RoadmapTasks {
             project: self.project.clone(),
             status: Arc::clone(&self.status),

@@ -31,6 +31,16 @@ fn alerts(project: &CliTestProject, kind: &str) -> usize {
     log.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count()
 }
 
+#[test]
+fn a_box_that_we_check_in_the_users_checkout_leaves_the_task_verified() {
+    let project = project("## Tasks\n- [ ] **list**: List the books\n  - check: `test -f list.txt`\n");
+    let model = model(&builds("list", &[]));
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.outcome()["deliverables_verified"], 1, "{}", run.stderr);
+    assert!(project.read("ROADMAP.md").contains("- [x] **list**"));
+}
+
 /// Quoted from the executors of other harnesses:
 /// "Execute a task using this CLI."
 /// "task: The task to execute"

@@ -1,6 +1,7 @@
 //! The look at everything that has passed, before a run ends or something lands.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::PoisonError;
 
 use autonoe_core::check::{Assurance, Check, Finding};
@@ -11,6 +12,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::file_names::list_names;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::{ChangeError, ProjectStatus};
+use autonoe_files::{DOCUMENT_LIMIT, read_bytes_beneath};
 use autonoe_store::{CheckRegistry, InPlaceFiles};
 
 use super::what_counts::cap;
@@ -126,12 +128,29 @@ impl ProjectExaminer {
         Ok(confirmation)
     }
 
+    /// The file of the user's checkout that the run itself edits, as it is now.
+    pub(super) fn own_text(&self) -> Option<String> {
+        let own = self.own_edits.as_ref()?;
+        let read = read_bytes_beneath(self.project.root(), own.name(), DOCUMENT_LIMIT);
+        String::from_utf8(read.ok()?).ok()
+    }
+
+    /// Whether all that has changed in a file since the run started is what the run itself has edited.
+    fn is_own_edit(&self, file: &str) -> bool {
+        let Some(own) = self.own_edits.as_ref().filter(|own| own.name() == Path::new(file)) else {
+            return false;
+        };
+        let texts = self.own_text_before.get().zip(self.own_text());
+        texts.is_some_and(|(before, now)| own.describe(before, &now).is_some())
+    }
+
     /// A sentence about files of the user's checkout that no check has seen as they are left; `None` if there are none. From a workspace only
     /// what is committed comes home, but an earlier run may have worked in the checkout.
     async fn unseen_changes(&self, registry: &mut CheckRegistry) -> Result<Option<String>, Fault> {
         let left = match self.checkout_before.get() {
             Some(before) => {
-                let left = self.checkouts.left_changed(before).await?;
+                let mut left = self.checkouts.left_changed(before).await?;
+                left.retain(|file, _| !self.is_own_edit(file));
                 registry.in_place = Some(InPlaceFiles { left: Some(left.clone()), ..before.in_place() });
                 left
             }

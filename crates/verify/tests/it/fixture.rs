@@ -167,6 +167,8 @@ impl VerifyFixture {
             project_failures: Mutex::default(),
             base: Mutex::default(),
             checkout_before: Default::default(),
+            own_edits: None,
+            own_text_before: Default::default(),
             working: Default::default(),
         };
         change(&mut examiner);
