@@ -453,7 +453,9 @@ impl Plan for TaskPlan {
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
         self.setup.examiner.confirm().await?;
         self.is_confirmed = true;
-        self.load_status().await.map(drop)
+        // What failed loses its box before the boxes follow the commits that land.
+        self.reconcile().await?;
+        self.write_boxes().await
     }
 
     async fn ended(&mut self) -> Result<(), Fault> {

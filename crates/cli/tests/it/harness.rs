@@ -31,6 +31,29 @@ fn alerts(project: &CliTestProject, kind: &str) -> usize {
     log.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count()
 }
 
+/// B breaks A, and the repair of A breaks B.
+#[test]
+fn a_task_that_was_broken_is_not_marked_as_completed() {
+    let task = |id: &str| {
+        format!("- [ ] **{id}**: Make {id}\n  - max_retries: 2\n  - check: `grep -q {id} v.txt`\n")
+    };
+    let project = project(&format!("## Tasks\n{}{}", task("a"), task("b"))).in_workspace();
+    let writes = |id: &str| {
+        builds(id, &[]).replace(
+            &format!("echo done > {id}.txt && git add {id}.txt"),
+            &format!("echo {id} > v.txt && git add v.txt"),
+        )
+    };
+    let model = model(&(writes("a") + &writes("b")));
+    let run = project.run(&model, &["harness", "run", "-n", "3"]);
+    run.assert_ended("max_iterations", 4);
+    let log = project.git(&["log", "--format=%s"]);
+    assert!(log.contains("Mark the task a as completed") && !log.contains("Mark the task b"), "{log}");
+    assert_eq!(project.git(&["show", "HEAD:v.txt"]), "a");
+    let boxes = project.git(&["show", "HEAD:ROADMAP.md"]);
+    assert!(boxes.contains("- [x] **a**") && boxes.contains("- [ ] **b**"), "{boxes}");
+}
+
 #[test]
 fn a_box_that_we_check_in_the_users_checkout_leaves_the_task_verified() {
     let project = project("## Tasks\n- [ ] **list**: List the books\n  - check: `test -f list.txt`\n");
