@@ -4,7 +4,7 @@
 //! key, a heading, a block or a comment. Of the list below `## Harness Config`, keys that limit or order the work are taken over; checks
 //! are not, since they decide whether the work is done.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::append::{parse_or_empty, with_tasks};
 use super::keys::Key;
@@ -64,7 +64,9 @@ pub fn add_issues(
     let mut ids: HashSet<String> = tasks.iter().map(|task| task.id.to_string()).collect();
     ids.extend(new.iter().map(|issue| issue.task().to_string()));
     let mut left_out = Vec::new();
-    let texts: String = new.iter().map(|issue| task_text(issue, &ids, backends, &mut left_out)).collect();
+    let mut known_tasks = KnownTasks { ids, waits_for: HashMap::new() };
+    let texts = new.iter().map(|issue| task_text(issue, &mut known_tasks, backends, &mut left_out));
+    let texts: String = texts.collect();
     let added: Vec<TaskId> = new.iter().map(|issue| issue.task()).collect();
     let text = match added.is_empty() {
         true => roadmap.to_owned(),
@@ -73,9 +75,28 @@ pub fn add_issues(
     Ok(IssueImport { text, added, known: known.iter().map(|issue| issue.number).collect(), left_out })
 }
 
+/// The tasks that an issue may name.
+struct KnownTasks {
+    ids: HashSet<String>,
+    /// What new tasks wait for, as far as it was read.
+    waits_for: HashMap<String, Vec<String>>,
+}
+
+impl KnownTasks {
+    /// Whether one waits for another, or for something that does.
+    fn waits(&self, one: &str, other: &str) -> bool {
+        let (mut seen, mut open) = (HashSet::from([one]), vec![one]);
+        while let Some(id) = open.pop() {
+            let next = self.waits_for.get(id).into_iter().flatten().map(String::as_str);
+            open.extend(next.filter(|next| seen.insert(next)));
+        }
+        seen.contains(other)
+    }
+}
+
 fn task_text(
     issue: &GithubIssue,
-    ids: &HashSet<String>,
+    known: &mut KnownTasks,
     backends: &[&str],
     left_out: &mut Vec<String>,
 ) -> String {
@@ -88,7 +109,7 @@ fn task_text(
     let (body, config) = without_config(&issue.body);
     let mut keys = HashSet::new();
     for item in config {
-        match key_line(item, &issue.task(), ids, backends) {
+        match key_line(item, &issue.task(), known, backends) {
             Ok((key, _)) if !keys.insert(key) => {
                 left_out.push(format!("#{number}: a second '{key}' is not used."));
             }
@@ -133,7 +154,7 @@ fn without_config(body: &str) -> (String, Vec<&str>) {
 fn key_line(
     item: &str,
     own: &TaskId,
-    ids: &HashSet<String>,
+    known: &mut KnownTasks,
     backends: &[&str],
 ) -> Result<(&'static str, String), String> {
     let (name, value) = item.split_once(':').ok_or("expected `key: value`")?;
@@ -146,7 +167,7 @@ fn key_line(
             foreign.accept(&value).map_err(|problem| problem.to_string())?;
             return Ok((foreign.name, String::new()));
         }
-        Key::Depends => dependencies(&value, own, ids)?,
+        Key::Depends => dependencies(&value, own, known)?,
         Key::Timeout
         | Key::Success
         | Key::Cwd
@@ -166,19 +187,22 @@ fn key_line(
 }
 
 /// `#3` and `3` are the tasks of these issues; other names are tasks of the roadmap.
-fn dependencies(value: &str, own: &TaskId, ids: &HashSet<String>) -> Result<String, String> {
+fn dependencies(value: &str, own: &TaskId, known: &mut KnownTasks) -> Result<String, String> {
     let mut found = Vec::new();
     for name in value.split([',', ' ']).map(str::trim).filter(|name| !name.is_empty()) {
         let number = name.trim_start_matches('#');
         let is_number = number.bytes().all(|byte| byte.is_ascii_digit());
         let id = if is_number { format!("gh-{number}") } else { name.to_owned() };
-        match ids.contains(&id) && id != own.as_str() {
+        match known.ids.contains(&id) && id != own.as_str() {
+            true if known.waits(&id, own.as_str()) => return Err(format!("{id} waits for {own}")),
             true => found.push(id),
             false if name.eq_ignore_ascii_case("none") => {}
             false => return Err(format!("'{}' is not another task of the roadmap", values::quoted(name))),
         }
     }
-    Ok(if found.is_empty() { "none".to_owned() } else { found.join(", ") })
+    let line = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+    known.waits_for.entry(own.to_string()).or_insert(found);
+    Ok(line)
 }
 
 #[cfg(test)]
@@ -190,6 +214,18 @@ mod tests {
 
     fn issue(number: u64, title: &str, body: &str) -> GithubIssue {
         GithubIssue { number, title: title.to_owned(), body: body.to_owned() }
+    }
+
+    #[test]
+    fn issues_that_wait_for_each_other_are_added_without_the_last_of_these_dependencies() {
+        let waits =
+            |number, other: u64| issue(number, "x", &format!("## Harness Config\n- depends: #{other}\n"));
+        let issues = [waits(7, 8), waits(8, 9), waits(9, 7), waits(10, 7)];
+        let import = add_issues(ROADMAP, &issues, &[]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(import.left_out, ["#9: `depends: #7` is not used: gh-7 waits for gh-9."]);
+        let roadmap = Roadmap::parse(&import.text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let depends = |id| roadmap.task(id).expect("added").depends.len();
+        assert_eq!(["gh-7", "gh-8", "gh-9", "gh-10"].map(depends), [1, 1, 0, 1]);
     }
 
     #[test]
