@@ -187,10 +187,13 @@ impl Schedule {
                 None => break,
             }
         }
-        let attempts = path.last().map_or(0, |cause| match self.tasks[*cause].record.status {
-            TaskStatus::Failed | TaskStatus::Blocked => self.tasks[*cause].record.attempts,
-            TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Completed | TaskStatus::Growth => 0,
-        });
+        // One that has attempts left was blocked by its agent or by a person.
+        let is_used_up = |cause: &&ScheduledTask| {
+            matches!(cause.record.status, TaskStatus::Failed | TaskStatus::Blocked)
+                && cause.record.attempts >= cause.attempts
+        };
+        let cause = path.last().map(|place| &self.tasks[*place]).filter(is_used_up);
+        let attempts = cause.map_or(0, |cause| cause.record.attempts);
         BlockedChain { tasks: path.into_iter().map(|place| self.tasks[place].id.clone()).collect(), attempts }
     }
 }

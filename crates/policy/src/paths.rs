@@ -196,7 +196,7 @@ impl CommandPaths {
             } else {
                 deny_with_hint(
                     "path.sync",
-                    format!("Sync may write only {NOTE}, not '{text}'."),
+                    format!("Only {NOTE} may be written in this session, not '{text}'."),
                     format!("Write to {NOTE} in the project root, or to /dev/null."),
                 )
             };

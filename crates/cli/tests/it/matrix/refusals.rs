@@ -82,7 +82,7 @@ pub fn sync_changes_nothing(pair: &Pair) {
     let is_contained = pair.layer == MatrixLayer::Bubblewrap;
     let [file, command] = match pair.asks_first() {
         true if is_contained => ["This phase may", ""],
-        true => ["This phase may", "Sync may write only .autonoe-note.md"],
+        true => ["This phase may", "Only .autonoe-note.md may be written"],
         false => [""; 2],
     };
     let script = format!(
