@@ -4,8 +4,10 @@
 //! What cannot be tried on this machine is said, and under `CI=true` it is a failure.
 
 mod fresh_root;
+mod main_job;
 mod npm_registry;
 mod trial;
+mod ubuntu_keys;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +18,7 @@ use self::npm_registry::NpmRegistry;
 use self::trial::Trial;
 use super::release::Release;
 use super::target::{self, Target};
-use super::{archive, images, npm_packages};
+use super::{archive, images, npm_packages, tools};
 use crate::result::Result;
 
 /// The variable by which CI services make themselves known.
@@ -85,7 +87,9 @@ impl ReleaseFiles {
         fs::copy(self.file(&name)?, root.path().join("autonoe.deb"))?;
         root.as_root("dpkg --install /autonoe.deb")?;
         root.as_user("command -v autonoe && man_page=/usr/share/man/man1/autonoe.1.gz && test -s $man_page")?;
-        trial::commands(root, "autonoe", &self.release)
+        let (commands, job) =
+            (trial::commands(root, "autonoe", &self.release)?, main_job::try_in(root, "autonoe")?);
+        Ok(commands.and(job))
     }
 
     fn try_installer(&self, root: &FreshRoot) -> Result<Trial> {
@@ -151,7 +155,7 @@ impl ReleaseFiles {
 
     fn try_uvx(&self) -> Result<Trial> {
         let home = tempfile::tempdir()?;
-        let mut uvx = Command::new("uvx");
+        let mut uvx = tools::uvx()?;
         uvx.args(["--offline", "--no-index", "--find-links"])
             .arg(&self.directory)
             .args(["autonoe", "--version"]);

@@ -1,6 +1,6 @@
-//! The tools that build for another system: zig, as a C compiler and linker with its own musl, and cargo-zigbuild, which lets cargo use it.
+//! Tools that releases are made and tried with: zig, as a C compiler and linker with its own musl, cargo-zigbuild, which lets cargo use it, and uvx.
 //!
-//! Both come from PyPI in fixed versions, into a directory of their own below `target`.
+//! They come from PyPI in fixed versions, into directories of their own below `target`.
 
 use std::env;
 use std::fs;
@@ -14,12 +14,17 @@ pub const ZIG_VERSION: &str = "0.17.0";
 const ZIGBUILD_VERSION: &str = "0.24.0";
 const DIRECTORY: &str = "target/dist-tools";
 
+/// For trials of the wheel.
+const UV_VERSION: &str = "0.13.8";
+const UV_DIRECTORY: &str = "target/dist-uv";
+
 /// cargo-zigbuild, which finds zig before everything else on its search path.
 pub fn cargo_zigbuild() -> Result<Command> {
     let directory = root().join(DIRECTORY);
     let done = directory.join(format!("zig-{ZIG_VERSION}-zigbuild-{ZIGBUILD_VERSION}"));
     if !done.exists() {
-        install(&directory)?;
+        let packages = [format!("ziglang=={ZIG_VERSION}"), format!("cargo-zigbuild=={ZIGBUILD_VERSION}")];
+        install(&directory, &packages)?;
         fs::write(&done, "")?;
     }
     let before = directory.join("bin");
@@ -30,13 +35,19 @@ pub fn cargo_zigbuild() -> Result<Command> {
     Ok(zigbuild)
 }
 
-fn install(directory: &Path) -> Result {
-    println!(
-        "installing zig {ZIG_VERSION} and cargo-zigbuild {ZIGBUILD_VERSION} into {}",
-        directory.display()
-    );
+/// uvx, installed now if it was not before.
+pub fn uvx() -> Result<Command> {
+    let directory = root().join(UV_DIRECTORY);
+    let program = directory.join("bin/uvx");
+    if !program.exists() {
+        install(&directory, &[format!("uv=={UV_VERSION}")])?;
+    }
+    Ok(Command::new(program))
+}
+
+fn install(directory: &Path, packages: &[String]) -> Result {
+    println!("installing {} into {}", packages.join(" and "), directory.display());
     run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(directory))?;
-    let packages = [format!("ziglang=={ZIG_VERSION}"), format!("cargo-zigbuild=={ZIGBUILD_VERSION}")];
     let pip: PathBuf = directory.join("bin/pip");
     run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check"]).args(packages))
 }

@@ -12,6 +12,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use super::trial::{printed, run};
+use super::ubuntu_keys;
 use crate::result::Result;
 use crate::workspace::root;
 
@@ -28,38 +29,18 @@ pub struct SystemImage {
     suite: &'static str,
     mirror: &'static str,
     components: &'static str,
-    keyring: &'static str,
 }
 
 const DEBIAN: &str = "http://deb.debian.org/debian";
+/// From the package debian-archive-keyring.
 const DEBIAN_KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const UBUNTU: &str = "http://archive.ubuntu.com/ubuntu";
-/// From the Debian package ubuntu-keyring.
-const UBUNTU_KEYS: &str = "/usr/share/keyrings/ubuntu-archive-keyring.gpg";
 
 pub const SYSTEMS: [SystemImage; 3] = [
-    SystemImage {
-        name: "Debian 12",
-        suite: "bookworm",
-        mirror: DEBIAN,
-        components: "main",
-        keyring: DEBIAN_KEYS,
-    },
-    SystemImage {
-        name: "Debian 13",
-        suite: "trixie",
-        mirror: DEBIAN,
-        components: "main",
-        keyring: DEBIAN_KEYS,
-    },
+    SystemImage { name: "Debian 12", suite: "bookworm", mirror: DEBIAN, components: "main" },
+    SystemImage { name: "Debian 13", suite: "trixie", mirror: DEBIAN, components: "main" },
     // Its glibc is 2.35, older than the one that most builds of ours were made with.
-    SystemImage {
-        name: "Ubuntu 22.04",
-        suite: "jammy",
-        mirror: UBUNTU,
-        components: "main",
-        keyring: UBUNTU_KEYS,
-    },
+    SystemImage { name: "Ubuntu 22.04", suite: "jammy", mirror: UBUNTU, components: "main" },
 ];
 
 impl SystemImage {
@@ -69,12 +50,16 @@ impl SystemImage {
             return None;
         }
         let is_there = Command::new("mmdebstrap").arg("--version").output().is_ok();
-        match (is_there, Path::new(self.keyring).exists()) {
-            (false, _) => Some("mmdebstrap is not installed".to_owned()),
-            (true, false) => {
-                Some(format!("there is no {}, with which its packages are verified", self.keyring))
-            }
-            (true, true) => None,
+        match is_there && (self.mirror == UBUNTU || Path::new(DEBIAN_KEYS).exists()) {
+            true => None,
+            false => Some("mmdebstrap or debian-archive-keyring is not installed".to_owned()),
+        }
+    }
+
+    fn keys(&self) -> Result<PathBuf> {
+        match self.mirror {
+            UBUNTU => ubuntu_keys::file(UBUNTU, &root().join(DIRECTORY)),
+            _ => Ok(PathBuf::from(DEBIAN_KEYS)),
         }
     }
 
@@ -82,6 +67,8 @@ impl SystemImage {
         root().join(DIRECTORY).join(format!("{}.tar", self.suite))
     }
 }
+
+const NO_NETWORK: [&str; 1] = ["--unshare-net"];
 
 pub struct FreshRoot {
     directory: TempDir,
@@ -149,33 +136,32 @@ impl FreshRoot {
 
     /// What a shell command printed, run as the root of that system.
     pub fn as_root(&self, script: &str) -> Result<String> {
-        run(&mut self.command(0, script))
+        run(&mut self.command(0, &NO_NETWORK, script))
     }
 
     pub fn as_user(&self, script: &str) -> Result<String> {
-        run(&mut self.command(1000, script))
+        run(&mut self.command(1000, &NO_NETWORK, script))
+    }
+
+    /// With the network of this machine, where a scripted model listens.
+    pub fn as_user_with_network(&self, script: &str) -> Result<String> {
+        run(&mut self.command(1000, &[], script))
     }
 
     /// Whether it succeeded, and what it printed.
     pub fn try_as_user(&self, script: &str) -> Result<(bool, String)> {
-        let output = self.command(1000, script).output()?;
+        let output = self.command(1000, &NO_NETWORK, script).output()?;
         Ok((output.status.success(), printed(&output)))
     }
 
-    fn command(&self, user: u32, script: &str) -> Command {
+    fn command(&self, user: u32, network: &[&str], script: &str) -> Command {
         let mut command = Command::new("bwrap");
         command
             .arg("--bind")
             .arg(self.path())
             .args(["/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]);
-        command.args([
-            "--unshare-user",
-            "--unshare-pid",
-            "--unshare-net",
-            "--unshare-ipc",
-            "--die-with-parent",
-        ]);
-        command.args(["--uid", &user.to_string(), "--gid", &user.to_string()]);
+        command.args(["--unshare-user", "--unshare-pid", "--unshare-ipc", "--die-with-parent"]);
+        command.args(network).args(["--uid", &user.to_string(), "--gid", &user.to_string()]);
         if user == 0 {
             command.args(["--cap-add", "ALL"]);
         }
@@ -198,7 +184,9 @@ fn image(system: &SystemImage) -> Result<PathBuf> {
     let mut mmdebstrap = Command::new("mmdebstrap");
     mmdebstrap.args(["--variant=apt", "--include", PACKAGES, "--components", system.components]);
     mmdebstrap
-        .args(["--keyring", system.keyring, "--quiet", system.suite])
+        .arg("--keyring")
+        .arg(system.keys()?)
+        .args(["--quiet", system.suite])
         .arg(&unfinished)
         .arg(system.mirror);
     run(&mut mmdebstrap)?;

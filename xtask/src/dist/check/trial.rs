@@ -16,6 +16,16 @@ pub enum Trial {
     LeftOut(String),
 }
 
+impl Trial {
+    /// Both, as one. What was left out decides.
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Passed(one), Self::Passed(other)) => Self::Passed(format!("{one}; {other}")),
+            (Self::LeftOut(why), _) | (_, Self::LeftOut(why)) => Self::LeftOut(why),
+        }
+    }
+}
+
 /// A key that no service knows: doctor looks only whether there is one.
 const KEY: &str = "ANTHROPIC_API_KEY=never-real";
 
