@@ -226,7 +226,7 @@ fn has_branches_of_runs(root: &Path) -> bool {
     loose || packed.is_some_and(|refs| refs.contains(" refs/heads/autonoe"))
 }
 
-/// The last commit on the user's branch, if something is verified, but nothing on that commit. Whoever made it: the user, or an agent.
+/// The last commit on the user's branch, if something is verified, but nothing on that commit. It may be by the user, or an agent.
 fn unseen_head(project: &Project, status: &ProjectStatus) -> Option<String> {
     let verified = verified_commits(project, status);
     last_commit(project.root()).filter(|head| !verified.is_empty() && !verified.contains(head))

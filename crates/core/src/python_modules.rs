@@ -61,5 +61,5 @@ const OPTIONAL: &[&str] = &[
     "win32evtlogutil",
 ];
 
-/// The name goes on with the platform.
+/// The name continues with the platform.
 const BEGINNING_OF_SETTINGS: &str = "_sysconfigdata";

@@ -37,7 +37,7 @@ pub fn accept(project: &Project, written: &[Check], target: &str, now: Timestamp
             project,
             project.root(),
             &check.protect,
-            // Whoever wrote it, the user has decided.
+            // The user has decided, no matter who wrote it.
             oracles::Protector::User,
             now,
             &CancellationToken::new(),

@@ -1,4 +1,4 @@
-//! What an earlier run has left in a workspace, and whether the next one goes on with it.
+//! What an earlier run has left in a workspace, and whether the next one continues it.
 
 use std::fs;
 use std::io;
@@ -32,7 +32,7 @@ pub enum Start {
 /// What a run finds in its workspace.
 #[derive(Debug)]
 pub(crate) enum EarlierWork {
-    /// Nothing to go on with. Whatever was committed is kept in the hub.
+    /// Nothing to continue. Whatever was committed is kept in the hub.
     None,
     Continued(Workspace),
     /// It had landed, and the user does not have it any more.
@@ -103,7 +103,7 @@ impl Hub {
         self.leave_behind(&existing, &commit, from, why).await.map(EarlierWork::LeftBehind)
     }
 
-    /// A sentence for the user, if a run goes on with what an earlier one has landed on a branch of another name.
+    /// A sentence for the user, if a run continues what an earlier one has landed on a branch of another name.
     pub(crate) fn lands_elsewhere(&self, workspace: &Workspace, target: &LandingTarget) -> Option<String> {
         let earlier = self.last_fetched(workspace).and_then(|commit| self.landed_on(&commit))?;
         let is_same = matches!(target, LandingTarget::Branch(wanted) if *wanted == earlier);

@@ -59,7 +59,7 @@ pub struct WorkspaceSite {
     options: SiteOptions,
     /// What was settled at the last landing.
     landed: Settled,
-    /// Passed deliverables whose commits the user's branch does not have, and this run does not go on with.
+    /// Passed deliverables whose commits the user's branch does not have, and that this run does not continue.
     pub lost: BTreeSet<String>,
     /// The commit with the user's uncommitted changes, if it has not landed.
     included: Option<String>,
@@ -259,7 +259,7 @@ impl WorkspaceSite {
         (!self.options.is_throwaway).then_some(branches)
     }
 
-    /// Workers that build several deliverables at the same time, each in the workspace of its name. They go on with what an earlier run has
+    /// Workers that build several deliverables at the same time, each in the workspace of its name. They continue what an earlier run has
     /// left there unfinished.
     pub async fn workers(&self, names: &[String]) -> Result<Vec<WorkerSite>, Fault> {
         let workers = WorkerSite::all(&self.queue(), names);
@@ -395,7 +395,7 @@ impl WorkspaceSite {
         }
         self.last_session = number;
         let is_time = self.has_more_to_land(settled);
-        // What is not committed is for the next session to go on with, unless something lands that no check has seen anyway.
+        // What is not committed is for the next session to continue, unless something lands that no check has seen anyway.
         let save = (is_time && settled.verified.is_empty())
             .then(|| format!("Save uncommitted work of session {number}"));
         let mut home = self.bring_home(save.as_deref()).await?;

@@ -79,7 +79,7 @@ impl WorkerSite {
         (held.branch == self.branch).then_some(held.id)
     }
 
-    /// Goes on with what an earlier run has left unfinished in the workspace, unless the user does not want it.
+    /// Continues what an earlier run has left unfinished in the workspace, unless the user does not want it.
     pub(crate) async fn adopt_unfinished(&self) -> Result<(), Fault> {
         let (hub, from, workspace) = (&self.queue.hub, &self.queue.from, self.described());
         let Some(held) = self.read_held().filter(|held| held.branch != self.branch) else {

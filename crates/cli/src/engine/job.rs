@@ -41,7 +41,7 @@ pub enum RunJob<'a> {
     Run {
         /// Only verified deliverables count as done.
         is_strict: bool,
-        /// Go on with the old plan although SPEC.md has changed.
+        /// Continue with the old plan although SPEC.md has changed.
         no_sync: bool,
         /// Reviews what no check covers, at the end.
         verifier: Option<&'a BackendWithModel>,

@@ -108,7 +108,7 @@ fn assert_recorded(name: &str, text: &str) {
     assert!(recorded == text, "{name} differs from {}; it is now:\n{text}", file.display());
 }
 
-/// Plans two deliverables, builds the first, and cannot go on with the second.
+/// Plans two deliverables, builds the first, and cannot continue the second.
 const SCRIPT: &str = r#"
 [[conversation]]
 when = "lay the foundation"

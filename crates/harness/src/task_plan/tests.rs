@@ -394,7 +394,7 @@ async fn edits_are_taken_over_for_tasks_that_have_not_begun() {
     for _ in 0..3 {
         rest.push(fixture.play(&mut plan, PASSED).await.0);
     }
-    assert_eq!(rest, ["a", "b", "d"], "the run goes on with the last good one");
+    assert_eq!(rest, ["a", "b", "d"], "the run continues with the last good one");
     let warned = fixture.world.said().into_iter().filter(|said| said.contains("and has problems")).count();
     assert_eq!(warned, 1);
 }

@@ -50,7 +50,7 @@ impl Endless {
     }
 }
 
-/// Answers one request with a stream that begins with `start` and goes on with `event` every 20 ms.
+/// Answers one request with a stream that begins with `start` and continues with `event` every 20 ms.
 fn serve_drip(start: &[Value], event: Value) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());

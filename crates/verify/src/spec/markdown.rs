@@ -51,9 +51,9 @@ struct Reader<'a> {
 #[derive(Default)]
 struct LineAbove {
     quotes: usize,
-    /// Whether a paragraph goes on with the next line that is not empty.
+    /// Whether a paragraph continues on the next line that is not empty.
     is_paragraph: bool,
-    /// Whether a list goes on with a line that is indented.
+    /// Whether a list continues on a line that is indented.
     is_list: bool,
 }
 
@@ -242,7 +242,7 @@ fn without_values(info: &str) -> String {
     named + rest
 }
 
-/// Whether it is `check` or `checks`, or begins with that and goes on with what is not part of the word: `check-A`, `check/A`, `checkA`.
+/// Whether it is `check` or `checks`, or begins with that and continues with what is not part of the word: `check-A`, `check/A`, `checkA`.
 fn begins_like_check(word: &str) -> bool {
     let word = word.trim_matches(['-', '_', '.', '/']);
     let (Some(start), Some(rest)) = (word.get(..CHECK.len()), word.get(CHECK.len()..)) else { return false };

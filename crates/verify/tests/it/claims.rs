@@ -116,7 +116,7 @@ async fn the_briefing_lists_the_checks_of_what_is_open() {
     assert_eq!(examiner.briefing().await.unwrap(), None, "nothing with a check is open");
 }
 
-/// Whoever claims often enough gets a random program to pass.
+/// An agent that claims often enough gets a random program to pass.
 #[tokio::test]
 async fn a_check_that_also_failed_on_the_same_files_is_called_flaky() {
     let spec = "# Calc\n\n```check A name=lucky\n$ sh calc.sh && test \"$LUCK\"\n```\n";

@@ -324,7 +324,7 @@ async fn settings_of_linters_and_git_are_named_if_a_check_runs_them() {
     }
 }
 
-/// Whoever may change the tests decides what the check shows.
+/// An agent that may change the tests decides what the check shows.
 #[tokio::test]
 async fn tests_that_no_check_protects_are_named_if_they_are_changed_with_the_work() {
     let named = "What the checks run was written or changed with the work: tests/run.sh";

@@ -1,4 +1,4 @@
-//! A run goes on with what an earlier one has left, unless the user does not want it.
+//! A run continues what an earlier one has left, unless the user does not want it.
 
 use autonoe_workspace::{
     LandWhen, LandingConsent, LandingTarget, Settled, SiteEvent, SiteOptions, Start, WorkspaceSite,
