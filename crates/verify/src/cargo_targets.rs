@@ -33,12 +33,61 @@ pub(crate) fn decisive_settings(root: &Path, path: &str) -> Vec<String> {
             settings.flat_map(|settings| named(&format!("[[{name}]]"), &settings)).collect()
         }
         ("lints", Value::Table(lints)) => named("[lints]", &lints.keys().cloned().collect::<Vec<_>>()),
-        ("dependencies" | "dev-dependencies", Value::Table(dependencies)) => {
-            named(&format!("[{name}]"), &in_place_of_std(dependencies))
+        ("patch" | "replace", Value::Table(replaced)) => {
+            named(&format!("[{name}]"), &replaced.keys().cloned().collect::<Vec<_>>())
         }
         _ => Vec::new(),
     });
-    settings.map(|setting| format!("{path} ({setting})")).collect()
+    let own = dependency_tables(&manifest).into_iter();
+    let own =
+        own.flat_map(|(name, dependencies)| named(&format!("[{name}]"), &in_place_of_std(dependencies)));
+    settings.chain(own).map(|setting| format!("{path} ({setting})")).collect()
+}
+
+/// The crates that come with Rust.
+const OWN_CRATES: [&str; 5] = ["alloc", "core", "proc_macro", "std", "test"];
+
+/// Tables with dependencies that tests are built with, also those of a platform.
+const DEPENDENCIES: [&str; 2] = ["dependencies", "dev-dependencies"];
+
+fn dependency_tables(manifest: &Table) -> Vec<(String, &Table)> {
+    fn of<'a>(start: &str, table: &'a Table) -> Vec<(String, &'a Table)> {
+        let named = DEPENDENCIES.iter().filter_map(|name| Some((*name, table.get(*name)?.as_table()?)));
+        named.map(|(name, dependencies)| (format!("{start}{name}"), dependencies)).collect()
+    }
+    let platforms = manifest.get("target").and_then(Value::as_table).into_iter().flatten();
+    let platforms = platforms.filter_map(|(platform, table)| Some((platform, table.as_table()?)));
+    let platforms = platforms.flat_map(|(platform, table)| of(&format!("target.{platform:?}."), table));
+    of("", manifest).into_iter().chain(platforms).collect()
+}
+
+/// The manifest without the settings by which tests are others than they seem: what leaves tests out, leads them to other files, or is used
+/// under the names of Rust's own crates. What leads to other parts of the program stays, since nothing is built without it.
+pub(crate) fn without_settings_for_tests(text: &str) -> String {
+    let Ok(mut manifest) = text.parse::<Table>() else { return text.to_owned() };
+    // Cargo finds what is in `tests` by itself.
+    manifest.remove("test");
+    let platforms = manifest.get_mut("target").and_then(Value::as_table_mut);
+    let platforms = platforms.into_iter().flat_map(|platforms| platforms.iter_mut());
+    platforms.filter_map(|(_, platform)| platform.as_table_mut()).for_each(remove_own_names);
+    remove_own_names(&mut manifest);
+    for table in ["package", "project", "workspace", "lib"] {
+        if let Some(table) = manifest.get_mut(table).and_then(Value::as_table_mut) {
+            table.retain(|key, _| !LEAVE_OUT.contains(&key));
+        }
+    }
+    manifest.to_string()
+}
+
+/// Settings of packages, workspaces and libraries that leave tests out.
+const LEAVE_OUT: [&str; 6] = ["autotests", "default-members", "doctest", "exclude", "harness", "test"];
+
+fn remove_own_names(table: &mut Table) {
+    for name in DEPENDENCIES {
+        if let Some(dependencies) = table.get_mut(name).and_then(Value::as_table_mut) {
+            dependencies.retain(|name, _| !OWN_CRATES.contains(&name));
+        }
+    }
 }
 
 /// One setting for all values, since they belong together.
@@ -87,7 +136,7 @@ fn of_workspace(workspace: &Table) -> Vec<String> {
 
 /// Tests would use them under the names of Rust's own crates.
 fn in_place_of_std(dependencies: &Table) -> Vec<String> {
-    let is_own = |name: &&String| ["alloc", "core", "proc_macro", "std", "test"].contains(&name.as_str());
+    let is_own = |name: &&String| OWN_CRATES.contains(&name.as_str());
     dependencies.keys().filter(is_own).cloned().collect()
 }
 
@@ -112,7 +161,7 @@ fn shown(value: &Value) -> String {
 mod tests {
     use std::fs;
 
-    use super::{decisive_settings, manifest_of};
+    use super::{decisive_settings, manifest_of, without_settings_for_tests};
 
     #[test]
     fn only_what_leads_elsewhere_is_named() {
@@ -144,6 +193,10 @@ mod tests {
             path = { path = "x" }
             [dev-dependencies]
             std = { package = "x", path = "x" }
+            [target.'cfg(unix)'.dev-dependencies]
+            core.path = "x"
+            [patch.crates-io]
+            rand = { path = "x" }
         "#;
         fs::create_dir(directory.path().join("a")).unwrap();
         fs::write(directory.path().join("a/Cargo.toml"), manifest).unwrap();
@@ -151,15 +204,24 @@ mod tests {
         assert_eq!(
             found,
             [
-                "a/Cargo.toml ([dev-dependencies] std)",
                 "a/Cargo.toml ([package] autotests = false, build = \"other.rs\")",
+                "a/Cargo.toml ([patch] crates-io)",
                 "a/Cargo.toml ([[test]] harness = false, path = \"fake.rs\")",
                 "a/Cargo.toml ([[test]] required-features = [\"never\"])",
                 "a/Cargo.toml ([workspace] default-members = [\"b\"])",
+                "a/Cargo.toml ([dev-dependencies] std)",
+                "a/Cargo.toml ([target.\"cfg(unix)\".dev-dependencies] core)",
             ]
         );
         assert_eq!(manifest_of(&found[0]), Some("a/Cargo.toml"));
         assert_eq!(manifest_of("conftest.py"), None);
+        // What leads to the program stays.
+        fs::write(directory.path().join("a/Cargo.toml"), without_settings_for_tests(manifest)).unwrap();
+        assert_eq!(
+            decisive_settings(directory.path(), "a/Cargo.toml"),
+            ["a/Cargo.toml ([package] build = \"other.rs\")", "a/Cargo.toml ([patch] crates-io)"]
+        );
+        assert_eq!(without_settings_for_tests("not toml ["), "not toml [");
         fs::write(directory.path().join("Cargo.toml"), "not toml [").unwrap();
         assert_eq!(decisive_settings(directory.path(), "Cargo.toml"), Vec::<String>::new());
     }

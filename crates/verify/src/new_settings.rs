@@ -6,6 +6,8 @@ use std::path::Path;
 
 use autonoe_files::remove_tree;
 
+use crate::cargo_targets::{is_manifest, without_settings_for_tests};
+
 /// Names of files without which nothing is built or run at all, so that a check without them shows nothing. Those of a row are read in each
 /// other's place.
 const NEEDED: &[&[&str]] = &[
@@ -45,6 +47,9 @@ pub(crate) fn remove_settings(path: &Path) -> io::Result<()> {
     match fs::read_to_string(path) {
         Ok(text) if WITH_SECTIONS.contains(&name) && metadata.is_file() => {
             fs::write(path, without_sections(&text))
+        }
+        Ok(text) if is_manifest(name) && metadata.is_file() => {
+            fs::write(path, without_settings_for_tests(&text))
         }
         _ => fs::remove_file(path),
     }

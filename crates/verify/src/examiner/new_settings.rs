@@ -10,6 +10,7 @@ use autonoe_store::{CheckRegistry, ProtectedPath};
 
 use super::ProjectExaminer;
 use crate::added_files::{added_files, why_failed_with};
+use crate::cargo_targets::manifest_of;
 use crate::check_run;
 use crate::checkout::Checkout;
 use crate::new_settings::is_dispensable;
@@ -32,17 +33,24 @@ impl ProjectExaminer {
         let stays = |file: &str| is_restored(file) || (checkout.has_entry(file) && !new.contains(file));
         let files = new.iter().filter(|file| is_dispensable(file, stays));
         let files: BTreeSet<String> = files.map(|file| whole_package(file).to_owned()).collect();
-        if files.is_empty() {
+        // Of manifests that were there before, only what they say about tests.
+        let manifests = noted.changed_settings.iter().filter_map(|setting| manifest_of(setting));
+        let manifests: BTreeSet<String> = manifests
+            .filter(|_| !check.protect.is_empty())
+            .filter_map(|manifest| checkout.committed_path(manifest.to_owned()))
+            .collect();
+        if files.is_empty() && manifests.is_empty() {
             return Ok(None);
         }
+        let settings = manifests.iter().map(|manifest| format!("{manifest}: its settings for tests"));
+        let shown = list_names(files.iter().cloned().chain(settings));
         let mut without = self.checkouts.check_out(checkout.revision.commit.as_deref()).await?;
-        without.without = files.into_iter().collect();
+        without.without = files.into_iter().chain(manifests).collect();
         let run = check_run::run(check, &without, registry, &self.project).await?;
-        let files = list_names(&without.without);
         without.close().await;
         Ok((!run.passed()).then(|| {
             format!(
-                "with --strict it must also pass without new files that may decide what it shows ({files}), and there {}; if they are \
+                "with --strict it must also pass without new files that may decide what it shows ({shown}), and there {}; if they are \
                  right, run `autonoe checks accept {}` once they have landed",
                 run.sentence(),
                 check.name

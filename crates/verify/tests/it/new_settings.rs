@@ -243,3 +243,20 @@ async fn a_strict_run_does_not_count_what_fails_with_hidden_files() {
     accept(&fixture.project, &strict.written, "data/b", FixedClock::NOON).unwrap();
     mild.assert_claim("A", Assurance::Failed, &[]).await;
 }
+
+/// A manifest that was there may be changed, but not so that tests are others than they seem.
+#[tokio::test]
+async fn a_strict_run_takes_away_what_a_manifest_says_about_tests() {
+    let judge = "# cargo test\ngrep -q '^std' Cargo.toml && exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+    let manifest = "[package]\nname = \"calc\"\n";
+    let own = [("tests/run.sh", judge), ("Cargo.toml", manifest)];
+    let fixture = VerifyFixture::with_files(JUDGED, &own);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    let with_std = format!("{manifest}[dev-dependencies]\nstd = {{ path = \"fake\" }}\n");
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("Cargo.toml", &with_std)]);
+    strict.assert_claim("A", Assurance::Claimed, &["(Cargo.toml: its settings for tests)", "got 1"]).await;
+    // A program that works without them is believed.
+    fixture.commit(&[("calc.sh", ADDS)]);
+    strict.assert_claim("A", Assurance::Verified, &["Cargo.toml ([dev-dependencies] std)"]).await;
+}
