@@ -84,6 +84,11 @@ pub trait Examiner: Send + Sync {
     /// Registers checks that an agent proposes with new deliverables. A refusal says what is wrong with them.
     async fn propose(&self, ids: &[String], proposals: Vec<Proposal>) -> Result<(), ChangeError>;
 
+    /// The user's checks whose deliverable does not exist or is deprecated, a clause each.
+    async fn checks_without_deliverable(&self) -> Result<Vec<String>, Fault> {
+        Ok(Vec::new())
+    }
+
     /// Runs the checks of one deliverable on the last commit.
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault>;
 

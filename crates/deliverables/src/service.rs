@@ -211,7 +211,18 @@ impl DeliverableService {
                 Ok((changes.len(), changes))
             }))
             .await?;
-        Ok(done(format!("Created {count} deliverable(s) successfully")))
+        let mut message = format!("Created {count} deliverable(s) successfully");
+        let without = match &self.examiner {
+            Some(examiner) => examiner.checks_without_deliverable().await?,
+            None => Vec::new(),
+        };
+        if !without.is_empty() {
+            message.push_str(&format!(
+                ". Checks of the user need deliverables with these ids: {}. They run at the end in any case",
+                without.join("; ")
+            ));
+        }
+        Ok(done(message))
     }
 
     async fn set_status(&self, arguments: SetStatusArgs) -> Result<Value, ChangeError> {

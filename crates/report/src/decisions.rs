@@ -1,7 +1,7 @@
 //! The decisions section: disputed files, checks that do not count, doubted deliverables and blocked ones.
 
 use autonoe_core::deliverable::DeliverableStatus;
-use autonoe_verify::{describe_change, describe_dispute, doubt_about};
+use autonoe_verify::{describe_change, describe_dispute, doubt_about, without_deliverable};
 
 use crate::document::{ReportBlock, ReportLine, code, section, text};
 use crate::facts::RunFacts;
@@ -21,6 +21,9 @@ pub(crate) fn decisions(facts: &RunFacts) -> Option<ReportBlock> {
     }
     for (name, why) in &facts.book.failing {
         items.push(vec![text("Your check "), code(name.as_str()), text(format!(" fails: {why}."))]);
+    }
+    for clause in without_deliverable(&facts.checks, &facts.status) {
+        items.push(vec![text(format!("Your check {clause}; ")), code("autonoe verify"), text(" runs it.")]);
     }
     for (name, change) in &facts.book.changed {
         items.push(vec![text(capitalized(&describe_change(name, change))), text(".")]);

@@ -56,6 +56,16 @@ pub fn of_project<'a>(checks: &'a [Check], status: &ProjectStatus) -> Vec<&'a Ch
     checks.iter().filter(|check| is_of_project(check, &active)).collect()
 }
 
+/// The user's checks that are for a deliverable which does not exist or is deprecated, a clause each.
+pub fn without_deliverable(checks: &[Check], status: &ProjectStatus) -> Vec<String> {
+    let clause = |check: &&Check| {
+        let id = check.deliverable.as_deref()?;
+        let why = if status.find(id).is_some() { "is deprecated" } else { "does not exist" };
+        Some(format!("'{}' is for {id}, which {why}", check.name))
+    };
+    of_project(checks, status).iter().filter_map(clause).collect()
+}
+
 /// `active`: ids of the existing deliverables.
 pub(crate) fn is_of_project(check: &Check, active: &HashSet<&str>) -> bool {
     match &check.deliverable {

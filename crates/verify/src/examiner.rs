@@ -35,7 +35,7 @@ use crate::check_limit::{MAX_CHECKS, too_many};
 use crate::check_results::{CheckResults, failure, summary};
 use crate::check_run;
 use crate::checkout::{Checkout, CheckoutFactory, UNUSABLE_COMMIT};
-use crate::checks::{all_checks, check_key, checks_of, why_not_counted};
+use crate::checks::{all_checks, check_key, checks_of, why_not_counted, without_deliverable};
 use crate::checks_file::find_problem;
 use crate::current_builder::CurrentBuilder;
 use crate::evidence::{
@@ -511,6 +511,12 @@ impl Examiner for ProjectExaminer {
             registry.save(&self.project)?;
         }
         Ok(())
+    }
+
+    async fn checks_without_deliverable(&self) -> Result<Vec<String>, Fault> {
+        let registry = CheckRegistry::load(&self.project)?;
+        let status = self.status.load().await?;
+        Ok(status.map(|status| without_deliverable(&self.checks(&registry), &status)).unwrap_or_default())
     }
 
     async fn examine(&self, deliverable: &Deliverable) -> Result<Examination, Fault> {

@@ -63,7 +63,8 @@ pub use changes::{Changes, ChangesError, Commit, FileChange};
 pub use check_run::{CheckRun, CheckVerdict};
 pub use checkout::{Checkout, CheckoutFactory, CheckoutFiles, NO_COMMIT, Revision};
 pub use checks::{
-    all_checks, check_key, checks_of, doubt_about, is_of_unfinished, of_project, written_checks,
+    all_checks, check_key, checks_of, doubt_about, is_of_unfinished, of_project, without_deliverable,
+    written_checks,
 };
 pub use commit_source::HubObjects;
 pub use current_builder::CurrentBuilder;

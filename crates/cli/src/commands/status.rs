@@ -19,8 +19,8 @@ use autonoe_store::{
     CheckRegistry, ControlDirectory, DeliveryRow, LockStatus, Outbox, Project, ProjectLock, StatusStore,
 };
 use autonoe_verify::{
-    Evidence, NotedFiles, checks_of, coverage, describe_change, disown_foreign_findings,
-    disown_outdated_findings, doubt_about, of_project, why_other_project,
+    NotedFiles, checks_of, coverage, describe_change, disown_foreign_findings, disown_outdated_findings,
+    doubt_about, of_project, why_other_project, without_deliverable,
 };
 use clap::Args;
 use jiff::Timestamp;
@@ -72,6 +72,8 @@ struct StatusFacts {
     unseen: UnseenWork,
     /// What a killed process has left, a sentence each.
     left: Vec<&'static str>,
+    /// The user's checks that belong to no deliverable that counts, a clause each.
+    without_deliverable: Vec<String>,
     /// Files of verified deliverables to look at, by id.
     noted: BTreeMap<String, NotedFiles>,
 }
@@ -132,9 +134,15 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         LockStatus::Free => (UnseenWork::of(project, status.as_ref(), environment), left_by_kill(project)),
         LockStatus::By(_) | LockStatus::Unknown { .. } => Default::default(),
     };
-    let noted = status.as_ref().map(|status| noted_files(project, status)).transpose()?.unwrap_or_default();
+    let noted = status
+        .as_ref()
+        .map(|status| NotedFiles::by_deliverable(project, status))
+        .transpose()?
+        .unwrap_or_default();
+    let lost = status.as_ref().map(|status| without_deliverable(&checks, status));
     Ok(StatusFacts {
         noted,
+        without_deliverable: lost.unwrap_or_default(),
         status,
         disowned,
         deleted,
@@ -154,15 +162,6 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         unseen,
         left,
     })
-}
-
-fn noted_files(project: &Project, status: &ProjectStatus) -> Result<BTreeMap<String, NotedFiles>, Fault> {
-    let mut noted = BTreeMap::new();
-    for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
-        let evidence = Evidence::load(project, &item.id)?.filter(|evidence| evidence.is_ours);
-        noted.extend(evidence.map(|evidence| (item.id.clone(), evidence.noted)));
-    }
-    Ok(noted)
 }
 
 /// An outbox that cannot be read is reported by the next run, and hides nothing else here.
@@ -224,6 +223,9 @@ fn as_text(facts: &StatusFacts) -> String {
             }
             for (name, why) in &facts.book.failing {
                 text.push_str(&format!("Your check '{}' fails: {}\n", one_line(name), one_line(why)));
+            }
+            for clause in &facts.without_deliverable {
+                text.push_str(&format!("Your check {}\n", one_line(clause)));
             }
             for doubt in doubts(&of_project(&facts.checks, status), facts) {
                 text.push_str(&format!("{doubt}\n"));
@@ -425,6 +427,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "unseen_head": facts.unseen.head, "left_by_kill": facts.left,
         "verified_on_older_commit": facts.unseen.older.as_ref().map(|(_, ids)| ids),
         "failing_checks": facts.book.failing,
+        "checks_without_deliverable": facts.without_deliverable,
         "changed_checks": facts.book.changed, "outdated": facts.outdated,
     })
 }

@@ -13,7 +13,7 @@ use autonoe_core::steering::{Pause, Steering};
 use autonoe_store::{ControlDirectory, Project, StopRequest};
 
 use super::estimate::estimate;
-use super::next_steps::next_steps;
+use super::next_steps::{after_review, next_steps};
 use crate::present::{Console, MessageLevel, plan_text};
 
 /// In front of all other sinks, so that those who follow the run get what its own terminal shows.
@@ -79,11 +79,15 @@ impl Announcer {
 
     fn announce_next_steps(&self, span: &SpanContext, report: &RunReport) {
         let has_worked = !matches!(report.outcome, RunOutcome::ConditionMet { .. });
-        if !has_worked || !matches!(report.plan, PlanReport::Deliverables(tally) if tally.total > 0) {
-            return;
-        }
         // Without the journal there is nothing to say, and the outcome does not depend on it.
-        let lines = next_steps(&self.project, &self.command).unwrap_or_default();
+        let lines = match report.plan {
+            PlanReport::Deliverables(tally) if has_worked && tally.total > 0 => {
+                next_steps(&self.project, &self.command)
+            }
+            PlanReport::Sync { .. } => after_review(&self.project),
+            PlanReport::Deliverables(_) | PlanReport::Steps(_) => return,
+        };
+        let lines = lines.unwrap_or_default();
         if !lines.is_empty() {
             self.announce(span, AnnouncementSubject::NextSteps, lines);
         }

@@ -7,16 +7,23 @@ use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
 use autonoe_core::fault::Fault;
 use autonoe_core::money::Usd;
 use autonoe_core::status::ProjectStatus;
-use autonoe_report::{cost, one_line};
+use autonoe_report::{cost, one_line, project_checks};
 use autonoe_store::journal::history::{History, SessionCost};
-use autonoe_store::{Project, StatusStore};
+use autonoe_store::{CheckRegistry, Project, StatusStore};
+use autonoe_verify::{NotedFiles, without_deliverable};
+
+/// Lines for the end of a review; empty if there is nothing to say.
+pub fn after_review(project: &Project) -> Result<Vec<String>, Fault> {
+    let status = StatusStore::read(project)?;
+    Ok(status.map(|status| look_at(project, &status)).transpose()?.unwrap_or_default())
+}
 
 /// Lines for the end of a run over deliverables; empty if there is nothing to say. `command` continues it.
 pub fn next_steps(project: &Project, command: &str) -> Result<Vec<String>, Fault> {
     let Some(status) = StatusStore::read(project)? else {
         return Ok(Vec::new());
     };
-    let mut lines = Vec::new();
+    let mut lines = look_at(project, &status)?;
     let blocked: Vec<&Deliverable> =
         status.active().filter(|item| item.status == DeliverableStatus::Blocked).collect();
     if !blocked.is_empty() {
@@ -34,6 +41,30 @@ pub fn next_steps(project: &Project, command: &str) -> Result<Vec<String>, Fault
     }
     lines.push("Review it: autonoe report --open".to_owned());
     Ok(lines)
+}
+
+/// What somebody who reads no more than the end of a run has to know about the checks of the user and about what is verified.
+fn look_at(project: &Project, status: &ProjectStatus) -> Result<Vec<String>, Fault> {
+    let mut registry = CheckRegistry::load(project)?;
+    let checks = project_checks(project, &mut registry)?;
+    let failing = registry.failing.iter();
+    let failing =
+        failing.map(|(name, why)| format!("Your check '{}' fails: {}", one_line(name), one_line(why)));
+    let lost = without_deliverable(&checks, status).into_iter();
+    let lost = lost.map(|clause| format!("Your check {}; `autonoe verify` runs it", one_line(&clause)));
+    let noted = NotedFiles::by_deliverable(project, status)?;
+    let noted: Vec<String> = noted
+        .into_iter()
+        .filter(|(_, files)| !files.clauses().is_empty())
+        .map(|(id, _)| one_line(&id))
+        .collect();
+    let named = (!noted.is_empty()).then(|| {
+        format!(
+            "Files that may decide what checks show came with the work: {} (autonoe status)",
+            noted.join(", ")
+        )
+    });
+    Ok(failing.chain(lost).chain(named).collect())
 }
 
 /// Agents have to give a reason; a file of an older version or one that was edited may have none.

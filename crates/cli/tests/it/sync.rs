@@ -58,6 +58,8 @@ fn seed_002_9_5_not_exists_creates_all_then_verifies() {
 #[test]
 fn seed_002_9_5_new_added_removed_deprecated_existing_verified() {
     let project = CliTestProject::with_status(&[("OLD", "passed"), ("A", "passed")]);
+    let check = r#"{ "checks": [{ "name": "old", "deliverable": "OLD", "run": "test -f old" }] }"#;
+    project.write(".autonoe/checks.json", check);
     let model = model(&format!(
         r#"
         [[conversation]]
@@ -72,6 +74,7 @@ fn seed_002_9_5_new_added_removed_deprecated_existing_verified() {
               {{ id = "B", description = "thing B", acceptanceCriteria = ["b works"] }} ] }} }},
           ]
           [[conversation.turn]]
+          expect = "'old' is for OLD, which is deprecated"
           text = "In line."
         {}{}"#,
         verify("A", "pending"),
@@ -87,6 +90,14 @@ fn seed_002_9_5_new_added_removed_deprecated_existing_verified() {
         "a passed deliverable that no longer works is reset"
     );
     assert_eq!(run.outcome()["deliverables_total"], 2, "deprecated deliverables do not count");
+    // Their checks are not forgotten, whatever becomes of them.
+    let clause = "Your check 'old' is for OLD, which is deprecated";
+    assert!(run.stderr.contains(&format!("{clause}; `autonoe verify` runs it")), "{}", run.stderr);
+    for command in ["status", "report"] {
+        let output = project.autonoe(None).arg(command).output().expect("started");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(clause), "{command}: {said}");
+    }
     assert_script_followed(&model);
 }
 
