@@ -43,6 +43,8 @@ pub struct FailedRecheck {
     pub id: String,
     /// The checks that fail, with their output.
     pub message: String,
+    /// All of them have passed and failed on the same files before, so that they say nothing about what was changed.
+    pub is_flaky: bool,
 }
 
 /// Result of running all checks once more.
@@ -106,7 +108,7 @@ pub trait Examiner: Send + Sync {
         Ok(Look { examinations, broken: self.recheck(finished).await? })
     }
 
-    /// Runs the checks of these deliverables once more, and changes nothing. Returns those that fail.
+    /// Runs the checks of these deliverables once more, and changes no status. Returns those that fail.
     async fn recheck(&self, ids: &[String]) -> Result<Vec<FailedRecheck>, Fault>;
 
     /// Runs the checks of everything that passed once more. Deliverables that fail become pending again.

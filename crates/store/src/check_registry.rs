@@ -132,6 +132,16 @@ pub struct CheckLooks {
     pub files: String,
     pub passed: u32,
     pub failed: u32,
+    /// Whether it did both on the same files before, since its deliverable was last claimed with other ones.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_flaky: bool,
+}
+
+impl CheckLooks {
+    /// Whether it has passed and failed on the same files.
+    pub fn is_flaky(&self) -> bool {
+        self.passed > 0 && self.failed > 0
+    }
 }
 
 /// A look that did not confirm what was verified.

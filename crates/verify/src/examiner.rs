@@ -4,6 +4,7 @@
 mod first_look;
 mod last_look;
 mod new_settings;
+mod second_look;
 mod shared_checkout;
 mod what_counts;
 
@@ -41,7 +42,7 @@ use crate::current_builder::CurrentBuilder;
 use crate::evidence::{
     Builder, CheckEnvironment, CheckEvidence, Evidence, coverage, truncated, unchecked, versions,
 };
-use crate::flaky::{count_looks, describe_flaky, how_flaky};
+use crate::flaky::{count_looks, describe_flaky, how_flaky, is_known_flaky};
 use crate::left_changed::CheckoutBefore;
 use crate::no_commit::NoCommit;
 use crate::noted_files::NotedFiles;
@@ -175,7 +176,8 @@ impl ProjectExaminer {
                 return Ok(look);
             }
         }
-        let registry = CheckRegistry::load(&self.project)?;
+        let mut registry = CheckRegistry::load(&self.project)?;
+        let before = registry.looks.clone();
         let checks = self.checks(&registry);
         for id in finished {
             let checks = checks_of(&checks, id);
@@ -184,9 +186,18 @@ impl ProjectExaminer {
             }
             let checkout = shared.get().await?;
             let results = self.run_checks(&registry, checkout, &checks, CheckPurpose::Confirmation).await?;
+            let tree = self.files_of(checkout);
+            count_looks(&mut registry, &tree, CheckPurpose::Confirmation, results.evidence.iter());
             if results.assurance == Assurance::Failed {
-                look.broken.push(FailedRecheck { id: id.clone(), message: results.failures.join("\n") });
+                let mut failed = results.evidence.iter().filter(|evidence| !evidence.run.passed()).peekable();
+                let is_flaky = failed.peek().is_some()
+                    && failed.all(|evidence| is_known_flaky(&registry, &evidence.check));
+                let message = results.failures.join("\n");
+                look.broken.push(FailedRecheck { id: id.clone(), message, is_flaky });
             }
+        }
+        if registry.looks != before {
+            registry.save(&self.project)?;
         }
         Ok(look)
     }
@@ -220,7 +231,7 @@ impl ProjectExaminer {
                 results
             }
         };
-        self.record_looks(&mut registry, checkout, &mut results);
+        self.record_looks(&mut registry, checkout, CheckPurpose::Claim, &mut results);
         registry.failed_looks.remove(&deliverable.id);
         registry.save(&self.project)?;
         self.record_disputes(&mut registry, Some(checkout)).await?;
@@ -364,9 +375,14 @@ impl ProjectExaminer {
     }
 
     /// Remembers how checks ended. One that is flaky does not count where only verified deliverables do.
-    fn record_looks(&self, registry: &mut CheckRegistry, checkout: &Checkout, results: &mut CheckResults) {
-        let layer = self.checkouts.room_config.sandbox.layer().name();
-        count_looks(registry, &format!("{layer} {}", checkout.revision.tree), results);
+    fn record_looks(
+        &self,
+        registry: &mut CheckRegistry,
+        checkout: &Checkout,
+        purpose: CheckPurpose,
+        results: &mut CheckResults,
+    ) {
+        count_looks(registry, &self.files_of(checkout), purpose, results.evidence.iter());
         for CheckEvidence { check, .. } in results.evidence.iter().filter(|_| self.is_strict) {
             if let Some(how) = how_flaky(registry, check) {
                 let reason = format!(
@@ -383,6 +399,11 @@ impl ProjectExaminer {
             results.assurance = Assurance::Claimed;
             results.not_counted.push(format!("with --strict a flaky check does not count: {flaky}"));
         }
+    }
+
+    /// What a look depends on beside the accepted files: those of the commit, and how they are checked.
+    fn files_of(&self, checkout: &Checkout) -> String {
+        format!("{} {}", self.checkouts.room_config.sandbox.layer().name(), checkout.revision.tree)
     }
 
     async fn store_finding(&self, id: &str, finding: Finding) -> Result<(), Fault> {

@@ -225,6 +225,16 @@ impl MergedWork {
         let examiner = &self.examiner;
         let again = examiner.recheck(&ids(&first)).await?;
         for flaky in first.iter().filter(|failed| again.iter().all(|other| other.id != failed.id)) {
+        let (known, first): (Vec<_>, Vec<_>) = first.into_iter().partition(|failed| failed.is_flaky);
+        for flaky in known {
+            self.notice(format!(
+                "A check of {} failed that has passed and failed on the same files before; {claimed} is not blamed for it.",
+                flaky.id
+            ));
+        }
+        if first.is_empty() {
+            return Ok(first);
+        }
             self.notice(format!(
                 "A check of {} failed and then passed on the same files, so it is flaky; {claimed} is not blamed for it.",
                 flaky.id

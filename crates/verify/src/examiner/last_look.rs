@@ -62,6 +62,7 @@ impl ProjectExaminer {
             }
             let mut results =
                 self.run_checks(&registry, &checkout, &checks, CheckPurpose::Confirmation).await?;
+            self.look_again(&mut registry, &checkout, &mut results).await?;
             cap(&mut results, &registry, &deliverable.id);
             let outdated = outdated(&deliverable.id, &results.evidence, &present);
             if results.assurance == Assurance::Verified && !outdated.is_empty() {
@@ -73,7 +74,7 @@ impl ProjectExaminer {
                 results.assurance = Assurance::Claimed;
                 results.not_counted.push(unseen.clone());
             }
-            self.record_looks(&mut registry, &checkout, &mut results);
+            self.record_looks(&mut registry, &checkout, CheckPurpose::Confirmation, &mut results);
             registry.failed_looks.remove(&deliverable.id);
             let flaky = describe_flaky(&registry, &results);
             let tree = Some(&checkout.revision.tree);
@@ -107,7 +108,11 @@ impl ProjectExaminer {
             // What became of its deliverable does not matter.
             whole.extend(checks.iter().filter(|check| is_of_unfinished(check, &status)));
         }
-        let results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
+        let mut results = self.run_checks(&registry, &checkout, &whole, CheckPurpose::Confirmation).await?;
+        // With --strict a flaky one would not count.
+        if !self.is_strict {
+            self.look_again(&mut registry, &checkout, &mut results).await?;
+        }
         self.record_disputes(&mut registry, Some(&checkout)).await?;
         checkout.close().await;
         record_results(&mut registry, &results);

@@ -1,6 +1,7 @@
 //! The last look: everything that passed is checked once more before a run believes that it is done.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 
 use autonoe_core::check::{Assurance, Finding};
@@ -14,7 +15,7 @@ use autonoe_core::status::ProjectStatus;
 use autonoe_sandbox::SandboxLayer;
 use autonoe_verify::Builder;
 
-use super::fixture::{ADDS, PRINTS_FIVE, SPEC, VerifyFixture};
+use super::fixture::{ADDS, ExaminerFixture, PRINTS_FIVE, SPEC, VerifyFixture};
 
 #[tokio::test]
 async fn what_still_passes_is_confirmed_and_its_evidence_kept() {
@@ -292,4 +293,120 @@ async fn a_confirmation_that_cannot_be_finished_voids_what_it_was_to_confirm() {
     fs::remove_file(fixture.path(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]))).unwrap();
     examiner.confirm().await.unwrap_err();
     assert_eq!(examiner.deliverable("A").await.assurance(), Some(Assurance::Claimed));
+}
+
+/// A check of A that passes as a file says which nobody in the room can write: each look reads one letter of it.
+struct CountedLooks {
+    directory: tempfile::TempDir,
+    letters: fs::File,
+}
+
+impl CountedLooks {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("looks");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let letters = fs::File::options().read(true).write(true).open(path).unwrap();
+        Self { directory, letters }
+    }
+
+    fn command(&self) -> String {
+        let path = self.directory.path().join("looks");
+        format!("sh calc.sh && test \"$(dd bs=1 count=1 2> /dev/null < {})\" = g", path.display())
+    }
+
+    /// How the next looks end: `g` is green.
+    fn next(&mut self, letters: &str) {
+        self.letters.write_all(letters.as_bytes()).unwrap();
+    }
+
+    async fn examiner(&self, fixture: &VerifyFixture, is_strict: bool) -> ExaminerFixture {
+        let directory = self.directory.path().canonicalize().unwrap();
+        let change = |examiner: &mut autonoe_verify::ProjectExaminer| {
+            examiner.checkouts.room_config.bounds.read.push(directory);
+            examiner.is_strict = is_strict;
+        };
+        fixture.changed_examiner(change).await
+    }
+}
+
+#[tokio::test]
+async fn a_check_that_fails_once_takes_nothing_back_and_is_called_flaky() {
+    for is_strict in [false, true] {
+        let mut looks = CountedLooks::new();
+        let fixture =
+            VerifyFixture::new(&format!("# Calc\n\n```check A name=lucky\n$ {}\n```\n", looks.command()));
+        let examiner = looks.examiner(&fixture, is_strict).await;
+        examiner.prepare().await.unwrap();
+        fixture.commit(&[("calc.sh", "true\n")]);
+        looks.next("g");
+        examiner.assert_claim("A", Assurance::Verified, &[]).await;
+        looks.next("rg");
+        assert!(examiner.confirm().await.unwrap().is_clean());
+        let deliverable = examiner.deliverable("A").await;
+        assert_eq!(deliverable.status, DeliverableStatus::Passed);
+        let finding = deliverable.finding.unwrap();
+        let flaky = "`lucky` failed 1 of 3 times on the same files";
+        match is_strict {
+            false => {
+                assert_eq!((finding.assurance, finding.flaky.as_deref()), (Assurance::Verified, Some(flaky)))
+            }
+            true => assert_eq!(finding.assurance, Assurance::Claimed),
+        }
+        let said = "Check `lucky` failed and then passed on the same files, so it is flaky.";
+        let is_said = |event: &RunEvent| matches!(event, RunEvent::Notice { message } if message == said);
+        assert_eq!(examiner.events().iter().filter(|event| is_said(event)).count(), 1);
+        // One that fails twice is broken.
+        looks.next("rr");
+        assert_eq!(examiner.confirm().await.unwrap().regressed, ["A"]);
+        assert_eq!(examiner.deliverable("A").await.status, DeliverableStatus::Pending);
+        // A claim gets one look.
+        let before = examiner.checked(CheckPurpose::Claim).len();
+        looks.next("r");
+        examiner.assert_claim("A", Assurance::Failed, &[]).await;
+        assert_eq!(examiner.checked(CheckPurpose::Claim).len(), before + 1);
+    }
+}
+
+#[tokio::test]
+async fn a_flaky_check_of_the_project_is_no_reason_for_another_session_unless_only_verified_counts() {
+    for is_strict in [false, true] {
+        let mut looks = CountedLooks::new();
+        let spec = format!("# Calc\n\n```check A\n$ sh calc.sh\n```\n\n- Check: `{}`\n", looks.command());
+        let fixture = VerifyFixture::new(&spec);
+        let examiner = looks.examiner(&fixture, is_strict).await;
+        examiner.prepare().await.unwrap();
+        fixture.commit(&[("calc.sh", "true\n")]);
+        examiner.assert_claim("A", Assurance::Verified, &[]).await;
+        looks.next(if is_strict { "r" } else { "rg" });
+        assert_eq!(examiner.confirm().await.unwrap().is_clean(), !is_strict);
+    }
+}
+
+#[tokio::test]
+async fn it_is_known_of_a_check_that_fails_whether_it_was_flaky_before() {
+    let mut looks = CountedLooks::new();
+    let fixture =
+        VerifyFixture::new(&format!("# Calc\n\n```check A name=lucky\n$ {}\n```\n", looks.command()));
+    let examiner = looks.examiner(&fixture, false).await;
+    examiner.prepare().await.unwrap();
+    fixture.commit(&[("calc.sh", "true\n")]);
+    looks.next("g");
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    fixture.commit(&[("notes.txt", "more\n")]);
+    let ids = ["A".to_owned()];
+    looks.next("r");
+    assert!(!examiner.recheck(&ids).await.unwrap()[0].is_flaky, "other files");
+    looks.next("g");
+    assert_eq!(examiner.recheck(&ids).await.unwrap(), []);
+    for round in ["more", "most"] {
+        looks.next("r");
+        assert!(examiner.recheck(&ids).await.unwrap()[0].is_flaky);
+        fixture.commit(&[("notes.txt", &format!("and {round}\n"))]);
+    }
+    // Its builder may have repaired it.
+    looks.next("gr");
+    examiner.assert_claim("A", Assurance::Verified, &[]).await;
+    fixture.commit(&[("notes.txt", "still more\n")]);
+    assert!(!examiner.recheck(&ids).await.unwrap()[0].is_flaky);
 }
