@@ -9,7 +9,9 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::alerts::Alert;
-use crate::control::{HarnessDirectory, HarnessFileError, HarnessStop, LoopStatus, Priority, StatusFile};
+use crate::control::{
+    HarnessDirectory, HarnessFileError, HarnessStop, LoopStatus, LostBackend, Priority, StatusFile,
+};
 use crate::process::ProcessRef;
 use crate::state_view::{HarnessCounts, StateManager};
 
@@ -76,6 +78,36 @@ pub struct HarnessResult {
     pub error: Option<String>,
     /// What the sessions of its completed tasks said last, cut to [`MAX_OUTPUT`].
     pub output: String,
+    /// Name of the outcome of its run; `None` if it did not say.
+    #[serde(default)]
+    pub outcome: Option<String>,
+    /// Of its last session.
+    #[serde(default)]
+    pub backend: Option<String>,
+    /// Backends that it found without quota or login.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_backends: Vec<LostBackend>,
+}
+
+impl HarnessResult {
+    /// Of a harness that has achieved nothing.
+    pub fn unsuccessful(id: &str, error: Option<String>) -> Self {
+        Self {
+            harness_id: id.to_owned(),
+            success: false,
+            tasks_completed: 0,
+            tasks_failed: 0,
+            tasks_verified: 0,
+            progress: 0.0,
+            execution_seconds: 0.0,
+            cost_usd: None,
+            error,
+            output: String::new(),
+            outcome: None,
+            backend: None,
+            lost_backends: Vec::new(),
+        }
+    }
 }
 
 /// The fields are as they were at the last [`HarnessHandle::refresh`].
@@ -274,6 +306,9 @@ impl HarnessHandle {
             cost_usd: file.and_then(|file| file.cost_usd),
             error: self.error.clone(),
             output: self.output(),
+            outcome: file.and_then(|file| file.outcome.clone()),
+            backend: file.and_then(|file| file.current_cli.clone()),
+            lost_backends: file.map(|file| file.lost_backends.clone()).unwrap_or_default(),
             execution_seconds: counts.total_execution_time.as_secs_f64(),
         }
     }

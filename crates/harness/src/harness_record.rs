@@ -12,7 +12,7 @@ use autonoe_core::ending::Ending;
 use autonoe_core::event::{AgentEvent, Event, ProgressVerdict, RunEvent};
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
-use autonoe_core::outcome::{RunOutcome, RunReport, exit, no_progress};
+use autonoe_core::outcome::{RunOutcome, RunReport, SessionEnd, exit, no_progress};
 use autonoe_core::sink::Sink;
 use autonoe_core::span::SpanContext;
 use jiff::Timestamp;
@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use crate::alerts::{
     Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, first_near, is_milestone, is_near,
 };
-use crate::control::{HarnessDirectory, LogLevel, LoopStatus, StatusFile};
+use crate::control::{HarnessDirectory, LogLevel, LoopStatus, LostBackend, StatusFile};
 use crate::kept_state::KeptState;
 use crate::roadmap::Task;
 use crate::runaway::RunawaySign;
@@ -326,8 +326,15 @@ impl HarnessRecord {
         }
     }
 
-    fn session_ended(&self, cost: Option<Usd>) {
+    fn session_ended(&self, end: &SessionEnd, cost: Option<Usd>) {
         let mut written = self.written();
+        if let Some(backend) = written.status.current_cli.clone() {
+            let lost = LostBackend::of(&backend, end);
+            if lost.is_some() || *end == SessionEnd::Completed {
+                written.status.lost_backends.retain(|known| known.backend != backend);
+            }
+            written.status.lost_backends.extend(lost);
+        }
         let before = written.status.cost_usd;
         written.status.cost_usd = before.zip(cost).map(|(before, cost)| before + cost.0);
         self.write_status(&mut written);
@@ -402,6 +409,7 @@ impl HarnessRecord {
         }
         let mut written = self.written();
         (written.status.status, written.status.error) = (status, error);
+        written.status.outcome = Some(report.outcome.name().to_owned());
         written.status.tasks_verified = u32::try_from(report.plan.tally().verified).unwrap_or(u32::MAX);
         // A run that found nothing left to do has cost nothing; what is on record stays.
         if report.iterations > 0 {
@@ -451,7 +459,7 @@ impl Sink for HarnessRecord {
                 self.session_started(*number, step.as_deref(), backend, model);
             }
             RunEvent::SessionEnded { number, outcome, cost_usd, .. } => {
-                self.session_ended(*cost_usd);
+                self.session_ended(outcome, *cost_usd);
                 self.log(LogLevel::Info, &format!("Session {number} ended: {}", outcome.name()));
             }
             RunEvent::Progress { number, score, verdict } => self.scored(*number, *score, *verdict),

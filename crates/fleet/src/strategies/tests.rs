@@ -21,16 +21,14 @@ fn member(id: &str, depends: &[&str]) -> FleetMember {
 
 fn result(id: &str, success: bool) -> HarnessResult {
     HarnessResult {
-        harness_id: id.to_owned(),
         success,
         tasks_completed: 2,
-        tasks_failed: 0,
         tasks_verified: if success { 2 } else { 0 },
         progress: if success { 1.0 } else { 0.5 },
         execution_seconds: 1.0,
         cost_usd: Some(0.5),
-        error: (!success).then(|| "It broke.".to_owned()),
         output: format!("{id} said this"),
+        ..HarnessResult::unsuccessful(id, (!success).then(|| "It broke.".to_owned()))
     }
 }
 

@@ -88,18 +88,8 @@ impl Supervisor<'_> {
         status: HarnessStatus,
         why: &str,
     ) -> Result<(), SupervisorError> {
-        let result = HarnessResult {
-            harness_id: id.to_owned(),
-            success: false,
-            tasks_completed: 0,
-            tasks_failed: 0,
-            tasks_verified: 0,
-            progress: 0.0,
-            execution_seconds: 0.0,
-            cost_usd: Some(0.0),
-            error: Some(why.to_owned()),
-            output: String::new(),
-        };
+        let result =
+            HarnessResult { cost_usd: Some(0.0), ..HarnessResult::unsuccessful(id, Some(why.to_owned())) };
         self.settle(id, status, result, None)
     }
 }

@@ -134,16 +134,8 @@ impl RunningHarness {
 
     pub(super) fn result(&self) -> HarnessResult {
         self.handle.result.clone().unwrap_or_else(|| HarnessResult {
-            harness_id: self.handle.harness_id.clone(),
-            success: false,
-            tasks_completed: 0,
-            tasks_failed: 0,
-            tasks_verified: 0,
             progress: self.handle.progress,
-            execution_seconds: 0.0,
-            cost_usd: None,
-            error: self.handle.error.clone(),
-            output: String::new(),
+            ..HarnessResult::unsuccessful(&self.handle.harness_id, self.handle.error.clone())
         })
     }
 

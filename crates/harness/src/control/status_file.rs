@@ -1,11 +1,16 @@
 //! `status.json`: what the harness is doing, for people and other programs.
 
+use autonoe_core::outcome::SessionEnd;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{HarnessDirectory, HarnessFileError};
 use crate::stuck::StuckState;
 
 const STATUS: &str = "status.json";
+
+/// Codes of faults of a missing or refused login: those of vendors' agents, and of model services.
+const LOGIN_CODES: [&str; 2] = ["not_logged_in", "authentication_error"];
 
 /// Maximum size of the file, in bytes.
 const MAX_STATUS: u64 = 256 * 1024;
@@ -74,6 +79,53 @@ pub struct StatusFile {
     /// Why it failed, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Name of the outcome; `None` until it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// Backends that a session has found unusable, and none has used since.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lost_backends: Vec<LostBackend>,
+}
+
+/// A backend without quota or login: another harness would find the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostBackend {
+    pub backend: String,
+    pub lost: BackendLoss,
+    /// When the quota is renewed, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resets_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BackendLoss {
+    Quota,
+    Login,
+}
+
+impl LostBackend {
+    /// Whether a session that ended like this would have ended so anywhere.
+    pub fn of(backend: &str, end: &SessionEnd) -> Option<Self> {
+        let (lost, resets_at) = match end {
+            SessionEnd::QuotaExceeded { resets_at, .. } => (BackendLoss::Quota, *resets_at),
+            SessionEnd::ExecutionError { fault } if LOGIN_CODES.contains(&fault.code.as_str()) => {
+                (BackendLoss::Login, None)
+            }
+            SessionEnd::ExecutionError { .. }
+            | SessionEnd::Completed
+            | SessionEnd::MaxTurns
+            | SessionEnd::Stuck { .. }
+            | SessionEnd::BudgetExceeded { .. }
+            | SessionEnd::DurationExceeded { .. }
+            | SessionEnd::Interrupted => return None,
+        };
+        Some(Self { backend: backend.to_owned(), lost, resets_at })
+    }
+
+    pub fn is_lost_at(&self, now: Timestamp) -> bool {
+        self.resets_at.is_none_or(|resets_at| resets_at > now)
+    }
 }
 
 impl HarnessDirectory {
