@@ -8,7 +8,7 @@ use std::process::Command;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath, remove_tree};
-use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, PrepareError, SubHarness};
+use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, HomeComing, PrepareError, SubHarness};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_store::Project;
 use autonoe_workspace::{BroughtHome, CommitOnBranch, DISK_SPACE, Hub, ReservedSpace};
@@ -62,21 +62,51 @@ impl FleetClones<'_> {
         removed.count() > 0
     }
 
-    /// Removes the clones of earlier fleets, whose commits have come home, and the workspaces of their agents. Their journals stay, with what
-    /// they cost.
-    pub fn remove_earlier(&self, number: u32) -> Result<(), Fault> {
-        for earlier in 1..number {
-            let prefix = format!("fleet-{earlier}-");
-            let clones = self.hub.clone_directory(&prefix).display().to_string();
-            for (journal, root) in Project::all_journals(&self.environment.state_home) {
-                if let Some(state) = journal.parent().filter(|_| root.starts_with(&clones)) {
-                    // Ignored: what is left does no harm.
-                    let _ = remove_tree(&state.join("hub"));
+    /// Removes the clones of earlier fleets and the workspaces of their agents. Their journals stay, with what they cost, and so does a clone
+    /// whose commits cannot come home. Returns sentences about commits that have come home only now, or cannot.
+    pub fn remove_earlier(&self, number: u32) -> Result<Vec<String>, Fault> {
+        let of_earlier = |earlier: u32| ["-", "+"].map(|end| format!("fleet-{earlier}{end}"));
+        let prefixes = (1..number).flat_map(of_earlier);
+        let mut said = Vec::new();
+        for name in prefixes.flat_map(|prefix| self.hub.clones(&prefix)) {
+            if !self.hub.is_home(&name) {
+                match self.runtime.block_on(self.hub.bring_home(&name)) {
+                    Ok(Some(home)) => {
+                        said.push(format!("Commits of an earlier fleet are on branch {} now.", home.branch));
+                    }
+                    Ok(None) => {}
+                    Err(fault) => {
+                        said.push(self.left_behind(&name, &fault));
+                        continue;
+                    }
                 }
             }
-            self.hub.remove_clones(&prefix)?;
+            self.remove(&name)?;
         }
-        Ok(())
+        Ok(said)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), Fault> {
+        let clone = self.hub.clone_directory(name);
+        // Projects are known by paths without links.
+        let clone = clone.canonicalize().unwrap_or(clone);
+        for (journal, root) in Project::all_journals(&self.environment.state_home) {
+            if let Some(state) = journal.parent().filter(|_| Path::new(&root).starts_with(&clone)) {
+                // Ignored: what is left does no harm.
+                let _ = remove_tree(&state.join("hub"));
+            }
+        }
+        self.hub.remove_clone(name)
+    }
+
+    /// Why the commits of a clone have not come home, where they are, and what to do.
+    fn left_behind(&self, name: &str, fault: &Fault) -> String {
+        let tree = self.hub.clone_directory(name).join("tree");
+        let (tree, branch) = (tree.display(), self.hub.clone_branch(name).unwrap_or_default());
+        format!(
+            "{} The commits are still in {tree}. Once that is repaired, the next `autonoe fleet up` brings them home, or `git fetch {tree} {branch}` does.",
+            fault.message
+        )
     }
 
     fn make(
@@ -165,9 +195,10 @@ impl FleetHost for FleetClones<'_> {
         command
     }
 
-    fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> Result<Option<HomeBranch>, String> {
-        let brought = self.runtime.block_on(self.hub.bring_home(&clone_name(fleet, &harness.id)));
-        Ok(brought.map_err(|fault| fault.message)?.map(home))
+    fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> HomeComing {
+        let name = clone_name(fleet, &harness.id);
+        let brought = self.runtime.block_on(self.hub.bring_home(&name));
+        Ok(brought.map_err(|fault| self.left_behind(&name, &fault))?.map(home))
     }
 
     fn merge_all(&self, fleet: &FleetRow, branches: &[HomeBranch]) -> Result<HomeBranch, String> {

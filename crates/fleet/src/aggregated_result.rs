@@ -1,5 +1,7 @@
 //! What a fleet has achieved.
 
+use std::collections::BTreeMap;
+
 use autonoe_harness::handle::HarnessResult;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,10 @@ pub struct AggregatedResult {
     /// Harnesses that were as good as the winner, which was chosen because it ended first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tied: Vec<String>,
-    /// One sentence.
+    /// Harnesses whose commits have not come home: why, where they are, and what to do. With one of them, a fleet has not succeeded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_behind: BTreeMap<String, String>,
+    /// One sentence, and one more for each harness whose commits have not come home.
     pub summary: String,
     /// Set by the supervisor.
     pub started_at: Option<Timestamp>,
@@ -36,6 +41,7 @@ impl AggregatedResult {
             winner: None,
             aggregated_output: None,
             tied: Vec::new(),
+            left_behind: BTreeMap::new(),
             summary: String::new(),
             started_at: None,
             completed_at: None,

@@ -19,6 +19,10 @@ pub struct HomeBranch {
     pub note: Option<String>,
 }
 
+/// Where the commits of a harness are in the user's repository, `None` if it has none; or why they have not come home, where they are
+/// instead, and what to do, in sentences.
+pub type HomeComing = Result<Option<HomeBranch>, String>;
+
 /// A moment in the supervisor's work at which it may be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FleetPoint {
@@ -73,8 +77,8 @@ pub trait FleetHost {
     /// and ends if there is none.
     fn command(&self, harness: &SubHarness, working_dir: &Path, max_cost: Option<Usd>) -> Command;
 
-    /// Brings the commits of a harness to a branch in the user's repository; `None` if it has none. May be repeated.
-    fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> Result<Option<HomeBranch>, String>;
+    /// Brings the commits of a harness to a branch in the user's repository. May be repeated.
+    fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> HomeComing;
 
     /// Makes one branch with all of these.
     fn merge_all(&self, fleet: &FleetRow, branches: &[HomeBranch]) -> Result<HomeBranch, String>;

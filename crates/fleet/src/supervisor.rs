@@ -10,12 +10,13 @@ mod fleet_end;
 mod fleet_event;
 mod harness_manager;
 mod harness_output;
+mod home_coming;
 mod look_around;
 mod running;
 mod starting;
 mod wake_up;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -62,6 +63,8 @@ pub struct Supervisor<'a> {
     ended: VecDeque<String>,
     /// Commits that have come home.
     homes: Vec<(String, HomeBranch)>,
+    /// Harnesses that are over and whose commits have not, with the reason.
+    left_behind: BTreeMap<String, String>,
     stop: Option<StopReason>,
     is_paused: bool,
     /// No harness can begin before another one has ended.
@@ -103,6 +106,7 @@ impl<'a> Supervisor<'a> {
             running: Vec::new(),
             ended: VecDeque::new(),
             homes: Vec::new(),
+            left_behind: BTreeMap::new(),
             stop: None,
             is_paused: fleet.request == Some(Request::Pause),
             waits_for_space: false,
@@ -132,7 +136,11 @@ impl<'a> Supervisor<'a> {
     pub fn run(mut self) -> Result<(FleetOutcome, AggregatedResult), SupervisorError> {
         let mut strategy = strategy_for(&self.fleet.plan.settings);
         let mut result = strategy.execute(&mut self)?;
-        let outcome = self.outcome(&result)?;
+        let mut outcome = self.outcome(&result)?;
+        self.bring_rest_home(&mut result)?;
+        if outcome == FleetOutcome::Succeeded && !result.success {
+            outcome = FleetOutcome::Failed;
+        }
         (result.started_at, result.completed_at) = (Some(self.fleet.started_at), Some(Timestamp::now()));
         let merged = self.merge_all(&result);
         self.write_result(&result);

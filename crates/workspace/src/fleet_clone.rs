@@ -18,10 +18,14 @@ use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::project_files::OWN_DIRECTORY;
 use crate::project_revision::ProjectRevision;
 use crate::workspace::Workspace;
+use crate::workspace_head::head_commit;
 use crate::workspace_preparation::clear;
 
 /// Written once the clone is complete.
 const MADE: &str = "clone.json";
+
+/// The commit that came home last. Without it, what a clone has is nowhere else.
+const HOME: &str = "home";
 
 /// Exit code of [`FILL`] for commits that cannot be merged.
 const CONFLICT: i32 = 12;
@@ -167,6 +171,8 @@ impl Hub {
             Landing::Landed { branch, .. } => (branch, None),
             Landing::Apart { branch, why } => (branch, Some(why.to_string())),
         };
+        // Ignored: then it is brought home once more before the clone is removed.
+        let _ = fs::write(workspace.directory.join(HOME), &commit);
         Ok(Some(BroughtHome { branch, commit, note }))
     }
 
@@ -175,13 +181,29 @@ impl Hub {
         self.layout.workspace(name)
     }
 
-    /// Removes the clones whose names begin with `prefix`.
-    pub fn remove_clones(&self, prefix: &str) -> Result<(), Fault> {
+    /// Names of the clones that begin with `prefix`, complete or not.
+    pub fn clones(&self, prefix: &str) -> Vec<String> {
         let entries = fs::read_dir(self.layout.workspaces()).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix)) {
-            remove_tree(&entry.path()).map_err(|error| self.unwritable(&error))?;
-        }
-        Ok(())
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(prefix)).collect()
+    }
+
+    /// Whether the user's repository has, or had, all that a clone has committed.
+    pub fn is_home(&self, name: &str) -> bool {
+        let Some(workspace) = self.made_clone(name) else { return true };
+        let home = read_text(&workspace.directory.join(HOME), DOCUMENT_LIMIT).ok().flatten();
+        let head = head_commit(&workspace.tree());
+        head.is_some() && (head == home || head.as_deref() == workspace.base())
+    }
+
+    /// The branch that a clone was made for; `None` if it is not complete.
+    pub fn clone_branch(&self, name: &str) -> Option<String> {
+        Some(self.made_clone(name)?.branch().to_owned())
+    }
+
+    /// Removes a clone, whatever it has.
+    pub fn remove_clone(&self, name: &str) -> Result<(), Fault> {
+        remove_tree(&self.clone_directory(name)).map_err(|error| self.unwritable(&error))
     }
 
     /// `None` if it is not complete.

@@ -24,7 +24,15 @@ fn roadmap(id: &str) -> String {
 
 /// A project with a roadmap for each of these, and a fleet file.
 fn project(strategy: &str, harnesses: &[(&str, &str)], rest: &str) -> CliTestProject {
-    let project = CliTestProject::empty();
+    with_fleet(CliTestProject::empty(), strategy, harnesses, rest)
+}
+
+fn with_fleet(
+    project: CliTestProject,
+    strategy: &str,
+    harnesses: &[(&str, &str)],
+    rest: &str,
+) -> CliTestProject {
     let mut fleet = format!("# Fleet: Shop\n\n## Strategy\n{strategy}\n\n## Sub-Harnesses\n");
     for (id, more) in harnesses {
         project.write(&format!("{id}.md"), &roadmap(id));
@@ -340,6 +348,64 @@ fn a_harness_waits_for_disk_space_and_what_others_have_built_is_removed() {
     assert_eq!(waits, 1, "{:#?}", run.events);
     let built = agents_file(&project, "api", "built").expect("known");
     assert!(!built.exists() && agents_file(&project, "web", "large").expect("known").exists());
+}
+
+/// The disk of the user's repository is full.
+#[test]
+fn commits_that_cannot_come_home_are_kept_until_they_can() {
+    let project = CliTestProject::empty();
+    fs::create_dir_all(project.path(".git/objects")).expect("made");
+    let Some(disk) = SmallDisk::at(project.path(".git/objects"), "1m") else { return };
+    let project = with_fleet(project, "- coordination: parallel", &[("api", "")], "");
+    // It goes before the project.
+    let _disk = disk;
+    let filler = project.path(".git/objects/filler");
+    let mut zeros = fs::File::open("/dev/zero").expect("opened");
+    std::io::copy(&mut zeros, &mut fs::File::create(&filler).expect("created")).expect_err("it is full");
+    let build = builds_with("api", "", "");
+    let run = RunOutput::from(up(&project, &model(&build), &[]).output().expect("started"));
+    assert_eq!(run.code, Some(3), "{:#?}\n{}", run.events, run.stderr);
+    let result = &run.events.last().expect("events")["result"];
+    let why = result["left_behind"]["api"].as_str().unwrap_or_default();
+    let api = status_of(&project, "api");
+    assert_eq!(
+        (&api["state"], &api["left_behind"], &api["branch"]),
+        (&"completed".into(), &why.into(), &Value::Null)
+    );
+    let (_, text) = fleet(&project, &["status"]);
+    assert!(text.contains("api: its commits have not come home: "), "{text}");
+    // What it says to do works.
+    let command = why.split('`').find(|part| part.starts_with("git fetch ")).expect("a command");
+    let other = project.home().join("other").display().to_string();
+    project.git(&["init", "-q", &other]);
+    let words: Vec<&str> = ["-C", &other].into_iter().chain(command.split(' ').skip(1)).collect();
+    project.git(&words);
+    assert_eq!(project.git(&["-C", &other, "show", "FETCH_HEAD:api.txt"]), "done");
+    let clone = PathBuf::from(api["working_dir"].as_str().expect("a clone"));
+
+    // The next fleet keeps them, and the one after that brings them home.
+    let said = |run: &RunOutput, words: &str| {
+        run.stderr.contains(words) || run.of_type("warning").any(|event| event.to_string().contains(words))
+    };
+    let second = RunOutput::from(up(&project, &model(&build), &[]).output().expect("started"));
+    assert!(
+        clone.join("api.txt").exists() && said(&second, "The commits are still in"),
+        "{:#?}\n{}",
+        second.events,
+        second.stderr
+    );
+    fs::remove_file(filler).expect("removed");
+    let third = RunOutput::from(up(&project, &model(&build), &[]).output().expect("started"));
+    assert_eq!(third.code, Some(0), "{:#?}\n{}", third.events, third.stderr);
+    assert!(
+        !clone.exists() && said(&third, "Commits of an earlier fleet are on branch autonoe/shop/api now."),
+        "{:#?}\n{}",
+        third.events,
+        third.stderr
+    );
+    for branch in ["autonoe/shop/api", "autonoe/shop/api-2", "autonoe/shop/api-3"] {
+        assert_eq!(project.git(&["show", &format!("{branch}:api.txt")]), "done", "{branch}");
+    }
 }
 
 /// Each session costs 3 cents; without a limit, recovery would go on for many.

@@ -7,12 +7,12 @@ use std::time::Duration;
 use autonoe_core::money::Usd;
 use autonoe_harness::handle::{HarnessResult, HarnessStatus};
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde_json::Value;
 
 use super::{MetaState, MetaStateError};
 use crate::aggregated_result::AggregatedResult;
-use crate::fleet_host::HomeBranch;
+use crate::fleet_host::HomeComing;
 
 /// The name of the event that says what a harness may cost.
 pub const RESERVED: &str = "reserve";
@@ -102,12 +102,12 @@ impl MetaState {
         )
     }
 
-    /// A harness is over.
+    /// A harness is over. `home` is where its commits are, or why they have not come home.
     pub fn settle(
         &self,
         status: HarnessStatus,
         result: &HarnessResult,
-        home: Option<&HomeBranch>,
+        home: &HomeComing,
         now: Timestamp,
     ) -> Result<(), MetaStateError> {
         let id = result.harness_id.as_str();
@@ -128,12 +128,7 @@ impl MetaState {
                     result.tasks_failed
                 ],
             )?;
-            if let Some(home) = home {
-                transaction.execute(
-                    "UPDATE worktrees SET branch_name = ?2, merge_commit = ?3, merged_at = ?4, note = ?5 WHERE harness_id = ?1",
-                    params![id, home.branch, home.commit, now.to_string(), home.note],
-                )?;
-            }
+            write_home(&transaction, id, home, now)?;
             transaction.execute(
                 "UPDATE meta_state SET completed_harnesses = (SELECT count(*) FROM sub_harnesses WHERE status = 'completed'),
                      failed_harnesses = (SELECT count(*) FROM sub_harnesses WHERE status = 'failed')",
@@ -141,6 +136,11 @@ impl MetaState {
             )?;
             transaction.commit()
         })
+    }
+
+    /// Of a harness that is over already.
+    pub fn record_home(&self, id: &str, home: &HomeComing, now: Timestamp) -> Result<(), MetaStateError> {
+        self.run(|db| write_home(db, id, home, now))
     }
 
     pub fn record_event(
@@ -175,4 +175,16 @@ impl MetaState {
             params![text, now.to_string()],
         )
     }
+}
+
+fn write_home(db: &Connection, id: &str, home: &HomeComing, now: Timestamp) -> rusqlite::Result<()> {
+    match home {
+        Ok(Some(home)) => db.execute(
+            "UPDATE worktrees SET branch_name = ?2, merge_commit = ?3, merged_at = ?4, note = ?5 WHERE harness_id = ?1",
+            params![id, home.branch, home.commit, now.to_string(), home.note],
+        )?,
+        Ok(None) => 0,
+        Err(why) => db.execute("UPDATE worktrees SET note = ?2 WHERE harness_id = ?1", params![id, why])?,
+    };
+    Ok(())
 }

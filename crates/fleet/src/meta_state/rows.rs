@@ -46,6 +46,8 @@ pub struct HarnessRow {
     pub checked_tasks: u32,
     pub request: Option<Request>,
     pub home: Option<HomeBranch>,
+    /// Why its commits have not come home, and where they are; `None` if they have, or if it has none.
+    pub left_behind: Option<String>,
     /// Its place in the order of ends; `None` until it is over.
     pub ended_as: Option<u32>,
     pub result: Option<HarnessResult>,
@@ -74,7 +76,7 @@ impl MetaState {
     pub fn harnesses(&self) -> Result<Vec<HarnessRow>, MetaStateError> {
         let query = "SELECT h.harness_id, h.working_dir, h.pid, h.process, h.is_released, h.attempts, h.status, h.checked_tasks, h.request,
                             h.ended_as, h.result_json, w.branch_name, w.merge_commit, w.note
-                     FROM sub_harnesses h LEFT JOIN worktrees w ON w.harness_id = h.harness_id AND w.merge_commit IS NOT NULL
+                     FROM sub_harnesses h LEFT JOIN worktrees w ON w.harness_id = h.harness_id
                      ORDER BY h.place";
         self.run(|db| db.prepare_cached(query)?.query_map([], harness_row)?.collect())
     }
@@ -84,7 +86,7 @@ fn harness_row(row: &Row<'_>) -> rusqlite::Result<HarnessRow> {
     let (working_dir, status): (String, String) = (row.get(1)?, row.get(6)?);
     let result: Option<String> = row.get(10)?;
     let home: Option<(String, String)> = row.get::<_, Option<String>>(11)?.zip(row.get(12)?);
-    let note = row.get(13)?;
+    let note: Option<String> = row.get(13)?;
     Ok(HarnessRow {
         id: row.get(0)?,
         working_dir: (!working_dir.is_empty()).then(|| PathBuf::from(working_dir)),
@@ -95,6 +97,7 @@ fn harness_row(row: &Row<'_>) -> rusqlite::Result<HarnessRow> {
         status: serde_json::from_value(Value::String(status)).unwrap_or(HarnessStatus::Pending),
         checked_tasks: row.get(7)?,
         request: row.get(8)?,
+        left_behind: note.clone().filter(|_| home.is_none()),
         home: home.map(|(branch, commit)| HomeBranch { branch, commit, note }),
         ended_as: row.get(9)?,
         result: result.map(|text| from_json(&text)).transpose()?,

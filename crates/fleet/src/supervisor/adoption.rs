@@ -20,6 +20,7 @@ impl Supervisor<'_> {
         rows.sort_by_key(|row| row.ended_as.unwrap_or(u32::MAX));
         for row in rows {
             self.homes.extend(row.home.clone().map(|home| (row.id.clone(), home)));
+            self.left_behind.extend(row.left_behind.clone().map(|why| (row.id.clone(), why)));
             if row.result.is_some() {
                 self.ended.push_back(row.id);
             } else if let (Some(pid), Some(_)) = (row.pid, &row.working_dir) {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::harness_output::error_in_output;
 use super::running::RunningHarness;
 use super::{FleetEvent, Supervisor, SupervisorError};
-use crate::fleet_host::{FleetPoint, HomeBranch};
+use crate::fleet_host::{FleetPoint, HomeComing};
 use crate::meta_state::{HarnessRow, Request};
 
 impl Supervisor<'_> {
@@ -22,7 +22,7 @@ impl Supervisor<'_> {
             return self.start_again(&running, &row);
         }
         let (status, result) = outcome(&running, &row, request);
-        let home = self.bring_home(&running)?;
+        let home = self.bring_home(&row.id)?;
         self.checkpoint(FleetPoint::BroughtHome)?;
         self.settle(&row.id, status, result, home)
     }
@@ -41,43 +41,32 @@ impl Supervisor<'_> {
         self.spawn(&harness, &running.handle.working_dir)
     }
 
-    fn bring_home(&self, running: &RunningHarness) -> Result<Option<HomeBranch>, SupervisorError> {
-        let id = &running.handle.harness_id;
-        let harness = self.plan_of(id)?;
-        match self.host.bring_home(&self.fleet, &harness) {
-            Ok(home) => Ok(home),
-            // Its commits stay in its directory.
-            Err(why) => {
-                let working_dir = running.handle.working_dir.display();
-                self.warn(format!("The commits of {id} are still in {working_dir}: {why}"));
-                Ok(None)
-            }
-        }
-    }
-
     fn settle(
         &mut self,
         id: &str,
         status: HarnessStatus,
         result: HarnessResult,
-        home: Option<HomeBranch>,
+        home: HomeComing,
     ) -> Result<(), SupervisorError> {
-        self.state.settle(status, &result, home.as_ref(), Timestamp::now())?;
+        self.state.settle(status, &result, &home, Timestamp::now())?;
         self.checkpoint(FleetPoint::Settled)?;
         let event_type = if result.success { "complete" } else { "fail" };
+        let left_behind = home.as_ref().err().cloned();
+        let home = home.unwrap_or_default();
         let branch = home.as_ref().map(|home| home.branch.as_str());
         self.share(
             event_type,
             Some(id),
-            &json!({ "status": status.name(), "error": result.error, "branch": branch }),
+            &json!({ "status": status.name(), "error": result.error, "branch": branch, "left_behind": left_behind }),
         )?;
         let error = result.error.clone();
         if let Some(member) = self.member(id) {
             (member.status, member.result) = (status, Some(result));
         }
         self.homes.extend(home.clone().map(|home| (id.to_owned(), home)));
+        self.left_behind.extend(left_behind.clone().map(|why| (id.to_owned(), why)));
         self.ended.push_back(id.to_owned());
-        self.emit(FleetEvent::HarnessEnded { id: id.to_owned(), status, error, home });
+        self.emit(FleetEvent::HarnessEnded { id: id.to_owned(), status, error, home, left_behind });
         Ok(())
     }
 
@@ -90,7 +79,7 @@ impl Supervisor<'_> {
     ) -> Result<(), SupervisorError> {
         let result =
             HarnessResult { cost_usd: Some(0.0), ..HarnessResult::unsuccessful(id, Some(why.to_owned())) };
-        self.settle(id, status, result, None)
+        self.settle(id, status, result, Ok(None))
     }
 }
 

@@ -37,6 +37,15 @@ pub enum FleetEvent {
         error: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         home: Option<HomeBranch>,
+        /// Why its commits have not come home, where they are, and what to do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        left_behind: Option<String>,
+    },
+    /// Commits that could not come home when their harness ended.
+    CameHome {
+        id: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        home: Option<HomeBranch>,
     },
     Warning {
         message: String,

@@ -31,6 +31,12 @@ impl Supervisor<'_> {
     /// Makes a directory for a harness and starts it there. What prevents that is the end of the harness, not of the fleet.
     pub(super) fn begin(&mut self, id: &str, setup: &StartSetup) -> Result<(), SupervisorError> {
         let harness = self.plan_of(id)?;
+        for other in &setup.builds_on {
+            if let Some(why) = self.left_behind(other)? {
+                let why = format!("The commits of {other}, on which it builds, have not come home: {why}");
+                return self.settle_unstarted(id, HarnessStatus::Failed, &why);
+            }
+        }
         let home_of = |other: &String| self.homes.iter().find(|(id, _)| id == other);
         let homes: Vec<HomeBranch> =
             setup.builds_on.iter().filter_map(home_of).map(|(_, home)| home.clone()).collect();

@@ -1,6 +1,6 @@
 //! Real processes under a supervisor, which is killed at every point.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use autonoe_harness::handle::HarnessStatus;
 use super::{FleetEvent, FleetOutcome, Supervisor, WakeUp};
 use crate::aggregated_result::AggregatedResult;
 use crate::fleet_file::{FleetFile, SubHarness};
-use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch, PrepareError};
+use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch, HomeComing, PrepareError};
 use crate::meta_state::{FleetRow, MetaState, Request};
 
 /// Waits to be released, notes that it has begun, does what it is for, and writes its last status.
@@ -27,6 +27,8 @@ struct ShellHost {
     kill_at: RefCell<Option<(FleetPoint, u32)>>,
     events: RefCell<Vec<FleetEvent>>,
     homes: RefCell<Vec<String>>,
+    /// The user's repository cannot be written.
+    is_locked: Cell<bool>,
 }
 
 impl ShellHost {
@@ -38,6 +40,7 @@ impl ShellHost {
             kill_at: RefCell::default(),
             events: RefCell::default(),
             homes: RefCell::default(),
+            is_locked: Cell::default(),
         }
     }
 
@@ -137,7 +140,10 @@ impl FleetHost for ShellHost {
         command
     }
 
-    fn bring_home(&self, _: &FleetRow, harness: &SubHarness) -> Result<Option<HomeBranch>, String> {
+    fn bring_home(&self, _: &FleetRow, harness: &SubHarness) -> HomeComing {
+        if self.is_locked.get() {
+            return Err("It cannot be written.".to_owned());
+        }
         self.homes.borrow_mut().push(harness.id.clone());
         let branch = format!("autonoe/test/{}", harness.id);
         Ok(Some(HomeBranch { branch, commit: "c".repeat(40), note: None }))
@@ -471,4 +477,44 @@ fn the_results_are_merged_and_written_where_the_file_says() {
     let text = fs::read_to_string(host.project.path().join("out/result.json")).expect("text");
     let result: AggregatedResult = serde_json::from_str(&text).expect("a result");
     assert_eq!(result.results.len(), 3);
+}
+
+#[test]
+fn commits_that_cannot_come_home_are_on_record_and_nothing_builds_without_them() {
+    let scripts = [("a", "end complete 0"), ("b", "end complete 0")];
+    let plan = plan("coordination: parallel", &[("a", ""), ("b", "depends: a")]);
+    let host = ShellHost::new(&scripts);
+    host.is_locked.set(true);
+    let (outcome, result) = host.simply(&plan);
+    assert_eq!((outcome, result.success, host.begun("b")), (FleetOutcome::Failed, false, 0));
+    assert_eq!(result.left_behind["a"], "It cannot be written.");
+    assert!(result.summary.ends_with("The commits of a have not come home."), "{}", result.summary);
+    let error = result.of("b").and_then(|result| result.error.as_deref());
+    assert_eq!(
+        error,
+        Some("The commits of a, on which it builds, have not come home: It cannot be written.")
+    );
+    let rows = MetaState::find(host.project.path()).expect("state").expect("there").harnesses();
+    let rows = rows.expect("rows");
+    assert_eq!(
+        (rows[0].left_behind.as_deref(), rows[0].status),
+        (Some("It cannot be written."), HarnessStatus::Completed)
+    );
+    let left_behind =
+        |event: &FleetEvent| matches!(event, FleetEvent::HarnessEnded { left_behind: Some(_), .. });
+    assert!(host.events.borrow().iter().any(left_behind));
+
+    // It can be written again before the other one starts; the supervisor that knew of it was killed meanwhile.
+    let host = ShellHost::new(&scripts);
+    host.is_locked.set(true);
+    *host.kill_at.borrow_mut() = Some((FleetPoint::Settled, 1));
+    host.run(&plan, &WakeUp::new().expect("a pipe"), |_| {}).expect_err("killed");
+    *host.kill_at.borrow_mut() = None;
+    host.is_locked.set(false);
+    let (outcome, result) = host.simply(&plan);
+    assert_eq!((outcome, result.left_behind.len(), host.begun("b")), (FleetOutcome::Succeeded, 0, 1));
+    assert!(host.events.borrow().iter().any(|event| matches!(event, FleetEvent::CameHome { .. })));
+    let rows = MetaState::find(host.project.path()).expect("state").expect("there").harnesses();
+    let home = rows.expect("rows")[0].home.clone();
+    assert_eq!(home.map(|home| home.branch).as_deref(), Some("autonoe/test/a"));
 }

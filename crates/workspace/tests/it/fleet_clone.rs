@@ -58,8 +58,27 @@ async fn commits_come_home_to_a_branch_and_the_checkout_stays() {
     assert_eq!(home.branch, "autonoe/shop/api-2");
     assert!(home.note.expect("a note").contains(".envrc"), "files that act by themselves are named");
     assert_eq!(fixture.git(&["rev-parse", "autonoe/shop/api"]), commit);
-    fixture.hub.remove_clones("fleet-1-").unwrap();
+    assert_eq!(fixture.hub.clones("fleet-1-"), ["fleet-1-api"]);
+    fixture.hub.remove_clone("fleet-1-api").unwrap();
     assert!(!tree.exists() && other.exists());
+}
+
+/// A branch that the user has merged and removed must not come back, and commits that are only in the clone must not be lost.
+#[tokio::test]
+async fn it_is_known_whether_the_commits_of_a_clone_are_home() {
+    let fixture = HubFixture::new().await;
+    let clone = fixture.hub.fleet_clone("fleet-1-api", "autonoe/shop/api", &[], ReservedSpace::default());
+    let tree = clone.await.unwrap();
+    assert!(fixture.hub.is_home("fleet-1-api"), "it has none");
+    work(&fixture, &tree, "api.txt", "api\n");
+    assert!(!fixture.hub.is_home("fleet-1-api"));
+    fixture.hub.bring_home("fleet-1-api").await.unwrap().expect("commits");
+    assert!(fixture.hub.is_home("fleet-1-api"));
+    fixture.git(&["branch", "-D", "autonoe/shop/api"]);
+    assert!(fixture.hub.is_home("fleet-1-api"), "what became of them is the user's choice");
+    work(&fixture, &tree, "more.txt", "more\n");
+    assert!(!fixture.hub.is_home("fleet-1-api"), "the last one is not");
+    assert!(fixture.hub.is_home("fleet-1-none"), "there is none");
 }
 
 #[tokio::test]

@@ -60,9 +60,13 @@ fn words(event: &FleetEvent) -> (MessageLevel, String) {
         }
         FleetEvent::HarnessAdopted { id, pid } => format!("{id} is still at work (process {pid})."),
         FleetEvent::HarnessStopping { id, why } => format!("{id} is stopped: {why}."),
-        FleetEvent::HarnessEnded { id, status, error, home } => {
-            return ended(id, *status, error.as_deref(), home.as_ref());
+        FleetEvent::HarnessEnded { id, status, error, home, left_behind } => {
+            return ended(id, *status, error.as_deref(), home.as_ref(), left_behind.as_deref());
         }
+        FleetEvent::CameHome { id, home: Some(home) } => {
+            format!("The commits of {id} have come home: they are on branch {}.", home.branch)
+        }
+        FleetEvent::CameHome { id, home: None } => format!("{id} has no commits that had to come home."),
         FleetEvent::Warning { message } => return (MessageLevel::Warning, format!("Warning: {message}")),
         FleetEvent::FleetEnded { result, merged, .. } => {
             let merged = merged.as_ref().map(|merged| {
@@ -82,6 +86,7 @@ fn ended(
     status: HarnessStatus,
     error: Option<&str>,
     home: Option<&HomeBranch>,
+    left_behind: Option<&str>,
 ) -> (MessageLevel, String) {
     let (level, tag) = match status {
         HarnessStatus::Completed => (MessageLevel::Good, "[PASS]"),
@@ -95,5 +100,11 @@ fn ended(
         let note = home.note.as_ref().map(|note| format!(" ({})", note.trim_end_matches('.')));
         format!("; its commits are on branch {}{}", home.branch, note.unwrap_or_default())
     });
-    (level, format!("{tag} {id}{why}{}.", branch.unwrap_or_default()))
+    let text = format!("{tag} {id}{why}{}.", branch.unwrap_or_default());
+    match left_behind {
+        None => (level, text),
+        Some(left_behind) => {
+            (MessageLevel::Setback, format!("{text} Its commits have not come home: {left_behind}"))
+        }
+    }
 }

@@ -199,12 +199,15 @@ impl HarnessFacts {
         }
     }
 
-    /// Its branch, and why it did not succeed; empty while there is nothing to say.
+    /// Its branch or where its commits are instead, and why it did not succeed; empty while there is nothing to say.
     fn outcome(&self) -> String {
         let mut text = String::new();
         if let Some(home) = &self.row.home {
             let note = home.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
             text.push_str(&format!("{}: branch {}{note}\n", self.row.id, home.branch));
+        }
+        if let Some(why) = &self.row.left_behind {
+            text.push_str(&format!("{}: its commits have not come home: {why}\n", self.row.id));
         }
         if let Some(error) = self.row.result.as_ref().and_then(|result| result.error.as_deref()) {
             text.push_str(&format!("{}: {error}\n", self.row.id));
@@ -237,6 +240,7 @@ impl HarnessFacts {
             "working_dir": self.row.working_dir,
             "branch": self.row.home.as_ref().map(|home| &home.branch),
             "commit": self.row.home.as_ref().map(|home| &home.commit),
+            "left_behind": self.row.left_behind,
             "result": self.row.result,
         })
     }

@@ -149,7 +149,7 @@ pub fn cmd_up(args: &FleetUpArgs, environment: &Environment, parser: &Command) -
     })?;
     // Not before: a fleet that does not begin leaves nothing out.
     present::left_out(left_out).iter().for_each(|message| screen.warn(message));
-    clones.remove_earlier(supervisor.number())?;
+    clones.remove_earlier(supervisor.number())?.iter().for_each(|message| screen.warn(message));
     let (outcome, _) = supervisor.run().map_err(supervisor_fault)?;
     Ok(match outcome {
         FleetOutcome::Succeeded => exit::DONE,
