@@ -14,6 +14,7 @@ mod home_coming;
 mod look_around;
 mod running;
 mod starting;
+mod usable_backends;
 mod wake_up;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -408,6 +408,41 @@ fn commits_that_cannot_come_home_are_kept_until_they_can() {
     }
 }
 
+#[test]
+fn a_backend_without_quota_or_login_gets_no_new_harness() {
+    for (fault, outcome, words) in [
+        (
+            "status = 429, message = 'usage limit', headers = { retry-after = '36000' }",
+            "quota_exceeded",
+            "native has no quota left until ",
+        ),
+        (
+            "status = 401, message = 'invalid x-api-key'",
+            "failed",
+            "the login of native was refused, as api found",
+        ),
+    ] {
+        let project =
+            project("- coordination: parallel\n- max_concurrent: 1", &[("api", ""), ("web", "")], "");
+        let model = model(&always(&format!(
+            "[[conversation.turn]]\nfault = {{ kind = 'status', times = 99, {fault} }}\n"
+        )));
+        let run = RunOutput::from(up(&project, &model, &[]).output().expect("started"));
+        assert_eq!(run.code, Some(3), "{:#?}\n{}", run.events, run.stderr);
+        let started: Vec<&Value> = run.of_type("harness_started").map(|event| &event["id"]).collect();
+        assert_eq!(started, ["api"], "{:#?}", run.events);
+        let results = run.events.last().expect("events")["result"]["results"].clone();
+        assert_eq!(
+            (&results[0]["outcome"], &results[0]["backend"]),
+            (&outcome.into(), &"native".into()),
+            "{results}"
+        );
+        let error = results[1]["error"].as_str().unwrap_or_default();
+        assert!(error.starts_with(&format!("It was not started: {words}")), "{error}");
+        assert!(error.ends_with("as api found, and no other backend is named for it."), "{error}");
+    }
+}
+
 /// Each session costs 3 cents; without a limit, recovery would go on for many.
 #[test]
 fn the_money_of_a_fleet_limits_all_of_its_harnesses() {

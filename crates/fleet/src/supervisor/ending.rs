@@ -38,6 +38,8 @@ impl Supervisor<'_> {
         self.warn(format!("{} is started again: {why}", row.id));
         self.share("retry", Some(&row.id), &json!({ "why": why, "attempt": row.attempts + 1 }))?;
         let harness = self.plan_of(&row.id)?;
+        // Without a usable one it finds out by itself, with what it has begun.
+        let harness = self.with_usable_backends(&harness).unwrap_or(harness);
         self.spawn(&harness, &running.handle.working_dir)
     }
 

@@ -30,7 +30,10 @@ const CONTEXT_FILE: &str = "001-context.txt";
 impl Supervisor<'_> {
     /// Makes a directory for a harness and starts it there. What prevents that is the end of the harness, not of the fleet.
     pub(super) fn begin(&mut self, id: &str, setup: &StartSetup) -> Result<(), SupervisorError> {
-        let harness = self.plan_of(id)?;
+        let harness = match self.with_usable_backends(&self.plan_of(id)?) {
+            Ok(harness) => harness,
+            Err(why) => return self.settle_unstarted(id, HarnessStatus::Failed, &why),
+        };
         for other in &setup.builds_on {
             if let Some(why) = self.left_behind(other)? {
                 let why = format!("The commits of {other}, on which it builds, have not come home: {why}");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use autonoe_core::money::Usd;
-use autonoe_harness::control::{HarnessDirectory, LoopStatus, StatusFile};
+use autonoe_harness::control::{BackendLoss, HarnessDirectory, LoopStatus, LostBackend, StatusFile};
 use autonoe_harness::handle::HarnessStatus;
 
 use super::{FleetEvent, FleetOutcome, Supervisor, WakeUp};
@@ -29,6 +29,8 @@ struct ShellHost {
     homes: RefCell<Vec<String>>,
     /// The user's repository cannot be written.
     is_locked: Cell<bool>,
+    /// Backends with which each harness was started.
+    backends: RefCell<Vec<String>>,
 }
 
 impl ShellHost {
@@ -41,6 +43,7 @@ impl ShellHost {
             events: RefCell::default(),
             homes: RefCell::default(),
             is_locked: Cell::default(),
+            backends: RefCell::default(),
         }
     }
 
@@ -125,6 +128,16 @@ impl FleetHost for ShellHost {
         ] {
             write_status(&directory.join(name), status);
         }
+        for (name, lost) in [("quota.json", BackendLoss::Quota), ("login.json", BackendLoss::Login)] {
+            let lost = LostBackend { backend: "codex".to_owned(), lost, resets_at: None };
+            let file = StatusFile {
+                status: LoopStatus::Failed,
+                current_cli: Some("codex".to_owned()),
+                lost_backends: vec![lost],
+                ..StatusFile::default()
+            };
+            fs::write(directory.join(name), serde_json::to_string(&file).expect("JSON")).expect("written");
+        }
         match self.scripts[&harness.id].as_str() {
             "unprepared" => Err(PrepareError::Other("The disk is broken.".to_owned())),
             _ => Ok(directory),
@@ -136,6 +149,7 @@ impl FleetHost for ShellHost {
         let end = "end() { cp $1.json .harness/$ID/new && mv .harness/$ID/new .harness/$ID/status.json; exit $2; }; ";
         command.args(["-c", &format!("{end}{PROLOGUE}{}", self.scripts[&harness.id])]);
         command.current_dir(working_dir).env("ID", &harness.id);
+        self.backends.borrow_mut().push(format!("{}: {}", harness.id, harness.cli.join(",")));
         command.env("MAX_COST", max_cost.map(|cost| cost.to_string()).unwrap_or_default());
         command
     }
@@ -171,7 +185,7 @@ fn plan(strategy: &str, harnesses: &[(&str, &str)]) -> FleetFile {
     let harnesses: String =
         harnesses.iter().map(|(id, depends)| format!("### {id}\nroadmap: r.md\n{depends}\n")).collect();
     let text = format!("# Test\n## Strategy\n{strategy}\n## Sub-Harnesses\n{harnesses}");
-    FleetFile::parse(&text, &[], &mut |_| Ok(1)).expect("valid").0
+    FleetFile::parse(&text, &["claude", "codex"], &mut |_| Ok(1)).expect("valid").0
 }
 
 #[test]
@@ -479,6 +493,15 @@ fn the_results_are_merged_and_written_where_the_file_says() {
     assert_eq!(result.results.len(), 3);
 }
 
+fn warnings(host: &ShellHost) -> Vec<String> {
+    let events = host.events.borrow();
+    let warning = |event: &FleetEvent| match event {
+        FleetEvent::Warning { message } => Some(message.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(warning).collect()
+}
+
 #[test]
 fn commits_that_cannot_come_home_are_on_record_and_nothing_builds_without_them() {
     let scripts = [("a", "end complete 0"), ("b", "end complete 0")];
@@ -517,4 +540,40 @@ fn commits_that_cannot_come_home_are_on_record_and_nothing_builds_without_them()
     let rows = MetaState::find(host.project.path()).expect("state").expect("there").harnesses();
     let home = rows.expect("rows")[0].home.clone();
     assert_eq!(home.map(|home| home.branch).as_deref(), Some("autonoe/test/a"));
+}
+
+#[test]
+fn a_backend_without_quota_or_login_gets_no_new_harness() {
+    for (lost, words) in [("quota", "codex has no quota left"), ("login", "the login of codex was refused")] {
+        let failing = format!("end {lost} 5");
+        let done = "end complete 0";
+        let host = ShellHost::new(&[("a", &failing), ("b", done), ("c", done), ("d", done), ("e", done)]);
+        let plan = plan(
+            "coordination: parallel\nmax_concurrent: 1",
+            &[
+                ("a", "cli: codex"),
+                ("b", "cli: codex"),
+                ("c", "cli: codex, claude"),
+                ("d", ""),
+                ("e", "cli: codex\nmodel: small"),
+            ],
+        );
+        let (outcome, result) = host.simply(&plan);
+        assert_eq!((outcome, host.begun("b")), (FleetOutcome::Failed, 0));
+        let error = result.of("b").and_then(|result| result.error.as_deref()).unwrap_or_default();
+        assert_eq!(
+            error,
+            format!("It was not started: {words}, as a found, and no other backend is named for it.")
+        );
+        // Who named none has not been told to use it, and another model has a quota of its own.
+        let started = host.backends.borrow().clone();
+        assert_eq!(started, ["a: codex", "c: claude", "d: ", "e: codex"]);
+        assert!(warnings(&host).contains(&format!("{words}, as a found, so c starts with claude only.")));
+        assert_eq!(result.of("a").map(|result| result.lost_backends.len()), Some(1));
+    }
+    // All that name none use the same.
+    let host = ShellHost::new(&[("a", "end quota 5"), ("b", "end complete 0")]);
+    let plan = plan("coordination: parallel\nmax_concurrent: 1", &[("a", ""), ("b", "")]);
+    let (_, result) = host.simply(&plan);
+    assert_eq!(host.begun("b"), 0, "{result:?}");
 }
