@@ -14,6 +14,7 @@ mod home_coming;
 mod look_around;
 mod running;
 mod starting;
+mod time_used;
 mod usable_backends;
 mod wake_up;
 

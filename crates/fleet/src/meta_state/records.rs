@@ -60,6 +60,12 @@ impl MetaState {
         )
     }
 
+    #[cfg(test)]
+    pub(crate) fn record_start(&self, id: &str, at: Timestamp) -> Result<(), MetaStateError> {
+        let values = params![id, at.to_string()];
+        self.execute("UPDATE sub_harnesses SET started_at = ?2 WHERE harness_id = ?1", values)
+    }
+
     pub fn record_released(&self, id: &str) -> Result<(), MetaStateError> {
         self.execute("UPDATE sub_harnesses SET is_released = 1 WHERE harness_id = ?1", params![id])
     }

@@ -48,6 +48,8 @@ pub struct HarnessRow {
     pub home: Option<HomeBranch>,
     /// Why its commits have not come home, and where they are; `None` if they have, or if it has none.
     pub left_behind: Option<String>,
+    /// The first process; `None` before that.
+    pub started_at: Option<Timestamp>,
     /// Its place in the order of ends; `None` until it is over.
     pub ended_as: Option<u32>,
     pub result: Option<HarnessResult>,
@@ -75,7 +77,7 @@ impl MetaState {
     /// In the order of the file.
     pub fn harnesses(&self) -> Result<Vec<HarnessRow>, MetaStateError> {
         let query = "SELECT h.harness_id, h.working_dir, h.pid, h.process, h.is_released, h.attempts, h.status, h.checked_tasks, h.request,
-                            h.ended_as, h.result_json, w.branch_name, w.merge_commit, w.note
+                            h.ended_as, h.result_json, w.branch_name, w.merge_commit, w.note, h.started_at
                      FROM sub_harnesses h LEFT JOIN worktrees w ON w.harness_id = h.harness_id
                      ORDER BY h.place";
         self.run(|db| db.prepare_cached(query)?.query_map([], harness_row)?.collect())
@@ -87,6 +89,7 @@ fn harness_row(row: &Row<'_>) -> rusqlite::Result<HarnessRow> {
     let result: Option<String> = row.get(10)?;
     let home: Option<(String, String)> = row.get::<_, Option<String>>(11)?.zip(row.get(12)?);
     let note: Option<String> = row.get(13)?;
+    let started_at: Option<String> = row.get(14)?;
     Ok(HarnessRow {
         id: row.get(0)?,
         working_dir: (!working_dir.is_empty()).then(|| PathBuf::from(working_dir)),
@@ -99,6 +102,7 @@ fn harness_row(row: &Row<'_>) -> rusqlite::Result<HarnessRow> {
         request: row.get(8)?,
         left_behind: note.clone().filter(|_| home.is_none()),
         home: home.map(|(branch, commit)| HomeBranch { branch, commit, note }),
+        started_at: started_at.map(time).transpose()?,
         ended_as: row.get(9)?,
         result: result.map(|text| from_json(&text)).transpose()?,
     })

@@ -4,9 +4,11 @@ use std::time::{Duration, Instant};
 
 use autonoe_harness::handle::{HarnessHandle, HarnessStatus};
 use autonoe_harness::process::process_identity;
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::running::RunningHarness;
+use super::time_used::{BootTime, time_used};
 use super::{FleetEvent, Supervisor, SupervisorError};
 use crate::meta_state::HarnessRow;
 
@@ -41,7 +43,12 @@ impl Supervisor<'_> {
             Ok(handle) => handle,
             Err(error) => return self.settle_unstarted(&row.id, HarnessStatus::Failed, &error.to_string()),
         };
-        let running = RunningHarness::new(handle);
+        let boot_time = BootTime::now();
+        let process_age = if is_same { boot_time.age_of(&row.process) } else { Duration::ZERO };
+        let started = row.started_at.unwrap_or_else(Timestamp::now);
+        let since_start = Timestamp::now().duration_since(started);
+        let most = boot_time.0.map(|boot_time| boot_time + self.fleet.elapsed);
+        let running = RunningHarness::new(handle, time_used(since_start, process_age, most));
         if !row.is_released && is_unbegun(&running) {
             self.state.forget_process(&row.id)?;
             if let Some(member) = self.member(&row.id) {

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::harness_output::error_in_output;
-use super::running::RunningHarness;
+use super::running::{RunningHarness, StopReason};
 use super::{FleetEvent, Supervisor, SupervisorError};
 use crate::fleet_host::{FleetPoint, HomeComing};
 use crate::meta_state::{HarnessRow, Request};
@@ -16,6 +16,12 @@ impl Supervisor<'_> {
         self.checkpoint(FleetPoint::Ended)?;
         self.waits_for_space = false;
         running.handle.refresh();
+        let limit = self.fleet.plan.settings.default_timeout;
+        if let Some(limit) =
+            limit.filter(|limit| running.died_without_result() && running.time_used() > *limit)
+        {
+            running.stop_reason.get_or_insert(StopReason::TooLong(limit));
+        }
         let row = self.row(&running.handle.harness_id)?;
         let request = row.request.or(self.fleet.request).filter(|request| *request != Request::Pause);
         if running.died_without_result() && self.may_retry(&running, &row, request) {
@@ -40,7 +46,7 @@ impl Supervisor<'_> {
         let harness = self.plan_of(&row.id)?;
         // Without a usable one it finds out by itself, with what it has begun.
         let harness = self.with_usable_backends(&harness).unwrap_or(harness);
-        self.spawn(&harness, &running.handle.working_dir)
+        self.spawn(&harness, &running.handle.working_dir, running.time_used())
     }
 
     fn settle(

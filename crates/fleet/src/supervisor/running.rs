@@ -65,13 +65,21 @@ enum Ending {
 pub(super) struct RunningHarness {
     pub(super) handle: HarnessHandle,
     pub(super) stop_reason: Option<StopReason>,
-    started: Instant,
+    /// How long it was at work before: earlier processes, and this one under another supervisor.
+    before: Duration,
+    since: Instant,
     ending: Ending,
 }
 
 impl RunningHarness {
-    pub(super) fn new(handle: HarnessHandle) -> Self {
-        Self { handle, stop_reason: None, started: Instant::now(), ending: Ending::NotAsked }
+    pub(super) fn new(handle: HarnessHandle, before: Duration) -> Self {
+        Self { handle, stop_reason: None, before, since: Instant::now(), ending: Ending::NotAsked }
+    }
+    }
+
+    /// Since the harness was first started.
+    pub(super) fn time_used(&self) -> Duration {
+        self.before + self.since.elapsed()
     }
 
     pub(super) fn has_ended(&self) -> bool {
@@ -111,7 +119,7 @@ impl RunningHarness {
 
     /// Ends what takes longer than `limit`, and asks more insistently what does not end.
     pub(super) fn enforce(&mut self, limit: Option<Duration>) {
-        if let Some(limit) = limit.filter(|limit| self.started.elapsed() > *limit) {
+        if let Some(limit) = limit.filter(|limit| self.time_used() > *limit) {
             self.stop(StopReason::TooLong(limit));
         }
         match self.ending {

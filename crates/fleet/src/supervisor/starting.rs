@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use autonoe_core::money::Usd;
 use autonoe_harness::control::{HarnessDirectory, HarnessFileError};
@@ -58,7 +59,7 @@ impl Supervisor<'_> {
         if let Err(why) = send_context(&working_dir, id, setup.context.as_deref()) {
             return self.settle_unstarted(id, HarnessStatus::Failed, &why.to_string());
         }
-        self.spawn(&harness, &working_dir)
+        self.spawn(&harness, &working_dir, Duration::ZERO)
     }
 
     /// Where harnesses worked that are over, the first to end first.
@@ -69,8 +70,13 @@ impl Supervisor<'_> {
         Ok(rows.into_iter().filter_map(|row| row.working_dir).collect())
     }
 
-    /// Starts the process, puts it on record, and releases it.
-    pub(super) fn spawn(&mut self, harness: &SubHarness, working_dir: &Path) -> Result<(), SupervisorError> {
+    /// Starts the process, puts it on record, and releases it. Earlier processes of the harness were at work for `before`.
+    pub(super) fn spawn(
+        &mut self,
+        harness: &SubHarness,
+        working_dir: &Path,
+        before: Duration,
+    ) -> Result<(), SupervisorError> {
         let id = harness.id.as_str();
         let max_cost = self.reserve(id)?;
         if max_cost.is_some_and(|part| part < LEAST_COST) {
@@ -105,7 +111,7 @@ impl Supervisor<'_> {
         if let Some(member) = self.member(id) {
             member.status = HarnessStatus::Running;
         }
-        self.running.push(RunningHarness::new(handle));
+        self.running.push(RunningHarness::new(handle, before));
         self.emit(FleetEvent::HarnessStarted { id: id.to_owned(), pid, attempt });
         Ok(())
     }

@@ -577,3 +577,32 @@ fn a_backend_without_quota_or_login_gets_no_new_harness() {
     let (_, result) = host.simply(&plan);
     assert_eq!(host.begun("b"), 0, "{result:?}");
 }
+
+/// The limit counts from the first start of a harness: neither another process of it nor another supervisor gives it all of its time again.
+#[test]
+fn the_time_of_a_harness_counts_from_its_first_start() {
+    let host = ShellHost::new(&[("a", "sleep 0.05; kill -9 $$")]);
+    let mut limited = plan("coordination: parallel\nmax_retries: 200", &[("a", "")]);
+    limited.settings.default_timeout = Some(std::time::Duration::from_millis(200));
+    let (_, result) = host.simply(&limited);
+    let error = result.results[0].error.as_deref();
+    assert_eq!(error, Some("It was stopped, since it did not end within 0 s."));
+
+    let waits = "for i in $(seq 500); do [ -e .harness/$ID/stop ] && end stopped 130; sleep 0.02; done; end complete 0";
+    let host = ShellHost::new(&[("a", waits)]);
+    let mut limited = plan("coordination: parallel", &[("a", "")]);
+    limited.settings.default_timeout = Some(std::time::Duration::from_secs(3600));
+    *host.kill_at.borrow_mut() = Some((FleetPoint::Released, 1));
+    host.run(&limited, &WakeUp::new().expect("a pipe"), |_| {}).expect_err("killed");
+    *host.kill_at.borrow_mut() = None;
+    let state = MetaState::find(host.project.path()).expect("state").expect("there");
+    let hours = |hours: u64| std::time::Duration::from_secs(3600 * hours);
+    state.record_start("a", jiff::Timestamp::now() - hours(2)).expect("recorded");
+    state.record_elapsed(hours(3)).expect("recorded");
+    let (outcome, result) = host.simply(&limited);
+    let error = result.results[0].error.as_deref();
+    assert_eq!(
+        (outcome, error),
+        (FleetOutcome::Failed, Some("It was stopped, since it did not end within 3600 s."))
+    );
+}
