@@ -261,6 +261,13 @@ fn people_steer_a_fleet_and_stop_it() {
     wait_for_session(&project, "api");
     let (code, said) = fleet(&project, &["send", "api", "Mind", "the", "tests"]);
     assert!(code == Some(0) && said.contains("api: the next session gets it"), "{said}");
+    let events = fleet_json(&project, &["context", "--events"]);
+    let instruction = |event: &&Value| event["event_type"] == "instruction" && event["harness_id"] == "api";
+    assert_eq!(
+        events["events"].as_array().expect("events").iter().filter(instruction).count(),
+        1,
+        "{events}"
+    );
     for (args, expected) in [
         (&["send", "web", "x"][..], "The harness web has not started."),
         (&["send", "wep", "x"], "There is no harness 'wep' in the fleet shop."),

@@ -29,6 +29,7 @@ fn publish(context: &SharedContext, root: &Path, name: &str) -> Result<super::Ar
 #[test]
 fn set_context_value_optionally_scoped_to_a_harness() {
     // "Persisted to .harness/shared/context.json"; "Set context value. harness_id: Optional scope to specific harness".
+    // "Context value (must be JSON-serializable)": nothing else can be given.
     let project = project();
     let context = open(project.path());
     context.set("api.version", json!(2), None).expect("set");
@@ -76,6 +77,7 @@ fn sync_to_file_and_load_from_file() {
 
 #[test]
 fn publish_and_consume_an_artifact() {
+    // "Shared file artifact between harnesses": name, source_harness, path, created_at, "metadata: Dict[str, Any] = field(default_factory=dict)"
     // "Publish artifact for other harnesses. Copies file to .harness/shared/artifacts/{name}"
     let project = project();
     let work = tempfile::tempdir().expect("directory");
@@ -90,6 +92,9 @@ fn publish_and_consume_an_artifact() {
     );
     assert_eq!(artifact.sha256, "18a6c0f309ea10bde6927f2036f235b93dd15a56566ec4310870df343abc939c");
     assert_eq!(artifact.origin, work.path().join("file"));
+    assert_eq!(artifact.path, project.path().join(".harness/shared/artifacts/api.yaml"));
+    let age = jiff::Timestamp::now().duration_since(artifact.created_at);
+    assert!(!age.is_negative() && age < jiff::SignedDuration::from_hours(1), "{age}");
     // "Consume artifact published by another harness. Returns path to artifact in shared directory."
     let other = open(project.path());
     let path = other.consume_artifact("api.yaml").expect("consumed");
@@ -102,7 +107,12 @@ fn publish_and_consume_an_artifact() {
         (&json!("schema"), &json!("api"))
     );
     fs::write(work.path().join("file"), "openapi: 4").expect("written");
-    publish(&other, work.path(), "api.yaml").expect("published again");
+    let again = publish(&other, work.path(), "api.yaml").expect("published again");
+    assert!(again.metadata.is_empty(), "the default");
+    let mut written = serde_json::to_value(&again).expect("JSON");
+    written.as_object_mut().expect("an object").remove("metadata");
+    let read: super::Artifact = serde_json::from_value(written).expect("without it");
+    assert_eq!(read, again);
     assert_eq!(context.read_artifact("api.yaml", 100).expect("read").1, Some(b"openapi: 4".to_vec()));
     assert_eq!(context.read_artifact("api.yaml", 3).expect("read").1, None, "it is larger");
     fs::write(&path, "forged").expect("written");
@@ -112,6 +122,7 @@ fn publish_and_consume_an_artifact() {
 
 #[test]
 fn emit_and_get_events() {
+    // "Event in cross-harness communication": timestamp, event_type, harness_id, details; "spawn, progress, complete, fail, instruction"
     // "Emit cross-harness event."; "Get events, optionally since timestamp."
     let project = project();
     let context = open(project.path());
@@ -126,7 +137,12 @@ fn emit_and_get_events() {
     );
     let newer = context.get_events(Some(all[2].timestamp)).expect("events");
     assert_eq!(newer, all[3..]);
-    assert!(context.get_events(Some(all[4].timestamp)).expect("events").is_empty());
+    // "harness_id: Optional[str]"
+    context.emit_event("fleet_ended", None, &json!({})).expect("emitted");
+    let last = context.get_events(Some(all[4].timestamp)).expect("events");
+    assert_eq!(last.iter().map(|event| event.harness_id.as_deref()).collect::<Vec<_>>(), [None]);
+    let all = [all, last].concat();
+    assert!(context.get_events(Some(all[5].timestamp)).expect("events").is_empty());
     // A clock that goes back: the last event is from the future.
     let path = project.path().join(".harness/shared/events.jsonl");
     let text = fs::read_to_string(&path).expect("text");

@@ -171,7 +171,70 @@ fn an_aggregated_result_has_the_fields_of_the_contract() {
         result.results.iter().map(|result| result.harness_id.as_str()).collect::<Vec<_>>(),
         ["b", "a"]
     );
-    assert!(json.get("aggregated_output").is_some());
+    // "winner: Optional[HarnessResult] = None"; "aggregated_output: Optional[str] = None"; "started_at, completed_at"
+    for field in ["winner", "aggregated_output", "started_at", "completed_at"] {
+        assert_eq!(json.get(field), Some(&Value::Null), "{field}");
+    }
+}
+
+#[test]
+fn execute_gives_all_results_and_the_winner() {
+    // "Execute coordination strategy on handles. manager: HarnessManager for control operations"
+    // "Returns: AggregatedResult with all results and winner (if applicable)"
+    let members = [member("a", &[]), member("b", &[])];
+    for (strategy, expected) in
+        CoordinationStrategy::ALL.into_iter().zip([None, Some("b"), Some("a"), Some("a")])
+    {
+        let mut plays = Plays::new(&members, &[result("a", true), result("b", true)]);
+        // Both end before anything is decided.
+        plays.at_once = 2;
+        let done = strategy_for(&settings(strategy)).execute(&mut plays).expect("executed");
+        assert_eq!((done.success, done.results.len()), (true, 2), "{}", strategy.name());
+        assert_eq!(winner(&done), expected, "{}", strategy.name());
+    }
+}
+
+#[test]
+fn on_harness_complete_is_called_when_a_harness_completes() {
+    // "Called when a harness completes."
+    let members = [member("a", &[]), member("b", &[])];
+    let mut race = strategy_for(&settings(CoordinationStrategy::Race));
+    race.on_harness_complete(&members[0], &result("a", false));
+    race.on_harness_complete(&members[1], &result("b", true));
+    let done = race.aggregate(&members, vec![result("a", false), result("b", true)]);
+    assert_eq!(winner(&done), Some("b"));
+    // By the one loop: once each, and for all that ended at the same moment before others are terminated.
+    let mut plays = Plays::new(&members, &[result("a", false), result("b", true)]);
+    plays.at_once = 2;
+    let done = play(&settings(CoordinationStrategy::Race), &mut plays);
+    assert_eq!((winner(&done), done.results.len(), plays.stopped.len()), (Some("b"), 2, 0));
+}
+
+#[test]
+fn should_terminate_others_is_asked_of_each_strategy() {
+    // "Return True if remaining harnesses should be terminated."; "Never (False)", "On failure (True)", "Always (True)", "When enough votes"
+    let [a, b] = [member("a", &[]), member("b", &[])];
+    let ended = |success| FleetMember { result: Some(result("a", success)), ..a.clone() };
+    let asked = |settings: &StrategySettings, success: bool| {
+        let mut strategy = strategy_for(settings);
+        strategy.on_harness_complete(&a, &result("a", success));
+        strategy.should_terminate_others(&ended(success), &[&b])
+    };
+    let of = |coordination| settings(coordination);
+    let one_vote = StrategySettings { min_votes: 1, ..of(CoordinationStrategy::Voting) };
+    for (settings, after_success, after_failure) in [
+        (of(CoordinationStrategy::Parallel), false, false),
+        (of(CoordinationStrategy::Pipeline), false, true),
+        // "Always", but for one that has failed: it has not won.
+        (of(CoordinationStrategy::Race), true, false),
+        (one_vote, true, false),
+    ] {
+        let name = settings.coordination.name();
+        assert_eq!(asked(&settings, true), after_success, "{name}");
+        assert_eq!(asked(&settings, false), after_failure, "{name}");
+    }
+    // Two votes cannot be reached any more.
+    assert!(asked(&of(CoordinationStrategy::Voting), false));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use autonoe_harness::handle::HarnessStatus;
 use jiff::Timestamp;
+use serde_json::json;
 
 use super::running::{RunningHarness, StopReason};
 use super::{Supervisor, SupervisorError};
@@ -11,7 +12,7 @@ use crate::meta_state::Request;
 use crate::strategy::{FleetMember, HarnessManager};
 
 /// Between two records of progress.
-const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 50 } else { 5000 });
 
 impl Supervisor<'_> {
     /// Requests of people, times, and harnesses that do not end when they are asked to.
@@ -62,9 +63,25 @@ impl Supervisor<'_> {
     fn record_progress(&mut self) -> Result<(), SupervisorError> {
         self.last_progress = Instant::now();
         self.state.record_elapsed(self.elapsed())?;
-        for running in &self.running {
-            let progress = running.progress();
-            self.state.record_progress(&running.handle.harness_id, &progress, Timestamp::now())?;
+        let mut changed = Vec::new();
+        for running in &mut self.running {
+            let (id, progress) = (running.handle.harness_id.clone(), running.progress());
+            self.state.record_progress(&id, &progress, Timestamp::now())?;
+            if running.shown.as_ref() != Some(&progress) {
+                running.shown = Some(progress.clone());
+                changed.push((id, progress));
+            }
+        }
+        for (id, progress) in changed {
+            let details = json!({
+                "status": progress.status,
+                "progress": progress.progress,
+                "task": progress.current_task,
+                "session": progress.current_iteration,
+                "tasks_completed": progress.tasks_completed,
+                "tasks_failed": progress.tasks_failed,
+            });
+            self.share("progress", Some(&id), &details)?;
         }
         Ok(())
     }

@@ -65,6 +65,8 @@ enum Ending {
 pub(super) struct RunningHarness {
     pub(super) handle: HarnessHandle,
     pub(super) stop_reason: Option<StopReason>,
+    /// As it was last told to others; `None` before that.
+    pub(super) shown: Option<HarnessProgress>,
     /// How long it was at work before: earlier processes, and this one under another supervisor.
     before: Duration,
     since: Instant,
@@ -73,8 +75,14 @@ pub(super) struct RunningHarness {
 
 impl RunningHarness {
     pub(super) fn new(handle: HarnessHandle, before: Duration) -> Self {
-        Self { handle, stop_reason: None, before, since: Instant::now(), ending: Ending::NotAsked }
-    }
+        Self {
+            handle,
+            stop_reason: None,
+            shown: None,
+            before,
+            since: Instant::now(),
+            ending: Ending::NotAsked,
+        }
     }
 
     /// Since the harness was first started.

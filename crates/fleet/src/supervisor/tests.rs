@@ -606,3 +606,27 @@ fn the_time_of_a_harness_counts_from_its_first_start() {
         (FleetOutcome::Failed, Some("It was stopped, since it did not end within 3600 s."))
     );
 }
+
+#[test]
+fn others_see_how_far_a_harness_is() {
+    // "event_type: str  # spawn, progress, complete, fail, instruction"
+    let host = ShellHost::new(&[("a", "while [ ! -e go ]; do sleep 0.02; done; end complete 0")]);
+    let plan = plan("coordination: parallel", &[("a", "")]);
+    let context = crate::SharedContext::open(host.project.path()).expect("opened");
+    let kinds = |context: &crate::SharedContext| {
+        let events = context.get_events(None).expect("events");
+        events.into_iter().map(|event| event.event_type).collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let go = host.path("a", "go");
+        let (context, kinds) = (&context, &kinds);
+        scope.spawn(move || {
+            while !kinds(context).iter().any(|kind| kind == "progress") {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+            fs::write(go, "").expect("written");
+        });
+        host.simply(&plan);
+    });
+    assert_eq!(kinds(&context), ["spawn", "progress", "complete", "fleet_ended"], "once for each change");
+}

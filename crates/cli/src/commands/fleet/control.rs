@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::outcome::exit;
-use autonoe_fleet::{HarnessRow, Request};
+use autonoe_fleet::{HarnessRow, Request, SharedContext};
 use autonoe_harness::control::{HarnessStop, Priority};
 use autonoe_harness::handle::KILL_TIMEOUT;
+use autonoe_store::Project;
 use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -119,7 +120,8 @@ impl FleetChoiceArgs {
 }
 
 pub fn cmd_send(args: &FleetSendArgs, environment: &Environment) -> Result<u8, Fault> {
-    let fleet = KnownFleet::open(&args.report.project, environment)?;
+    let project = environment.project(&args.report.project)?;
+    let fleet = KnownFleet::find(&project, environment)?;
     let text = args.message.join(" ");
     let priority = if args.urgent { Priority::Urgent } else { Priority::Normal };
     let mut done = Done::new(&args.report);
@@ -127,6 +129,7 @@ pub fn cmd_send(args: &FleetSendArgs, environment: &Environment) -> Result<u8, F
         let directory = needs_directory(harness)?;
         let name =
             directory.send(&text, priority, Timestamp::now()).map_err(|error| wrong("message", error))?;
+        share_instruction(&project, &harness.id, &name, args.urgent);
         done.add(harness, "sent", &format!("{}: the next session gets it ({name}).", harness.id));
     }
     done.print();
@@ -195,6 +198,16 @@ pub fn cmd_kill(args: &FleetKillArgs, environment: &Environment) -> Result<u8, F
         Ok(Some((state, format!("{} (process {}) {what}.", harness.id, handle.pid))))
     })?;
     Ok(if is_alive { exit::ERROR } else { exit::DONE })
+}
+
+/// That there is one; its text is for the one harness only.
+fn share_instruction(project: &Project, id: &str, file: &str, is_urgent: bool) {
+    let details = json!({ "file": file, "urgent": is_urgent });
+    let shared = SharedContext::open(project.root())
+        .and_then(|context| context.emit_event("instruction", Some(id), &details));
+    if let Err(error) = shared {
+        present::warn(&format!("No event is recorded of it: {error}"));
+    }
 }
 
 fn record_request(fleet: &KnownFleet, harness: &HarnessRow, request: Request) -> Result<(), Fault> {
