@@ -430,6 +430,7 @@ impl Screen {
                 examiner,
                 status: Arc::clone(&status) as Arc<dyn StatusReader>,
                 clock: Arc::clone(&clock),
+                journal: Arc::clone(&journal),
                 on_event: Box::new(move |event: &RunEvent| sinks.emit(&span, event)),
                 merged: Mutex::default(),
                 waiting: Mutex::default(),

@@ -26,6 +26,12 @@ pub enum JournalPoint {
     /// The state of a plan is about to be saved.
     PlanMoving,
     PlanMoved,
+    /// What was merged and checked is about to be recorded as finished.
+    MergeAccepting,
+    /// It is recorded; the branch of the run does not have it.
+    MergeRecorded,
+    /// The branch of the run has it; the status of what was claimed does not say so.
+    MergeAccepted,
     QuotaWait,
     /// The start or the end of an outage is recorded.
     Outage,
@@ -36,7 +42,7 @@ pub enum JournalPoint {
 
 impl JournalPoint {
     /// In the order in which a run reaches them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 19] = [
         Self::RunStarted,
         Self::SessionStarted,
         Self::EventWritten,
@@ -49,6 +55,9 @@ impl JournalPoint {
         Self::Verified,
         Self::PlanMoving,
         Self::PlanMoved,
+        Self::MergeAccepting,
+        Self::MergeRecorded,
+        Self::MergeAccepted,
         Self::QuotaWait,
         Self::Outage,
         Self::RunEnding,
@@ -69,6 +78,9 @@ impl JournalPoint {
             Self::Verified => "verified",
             Self::PlanMoving => "plan-moving",
             Self::PlanMoved => "plan-moved",
+            Self::MergeAccepting => "merge-accepting",
+            Self::MergeRecorded => "merge-recorded",
+            Self::MergeAccepted => "merge-accepted",
             Self::QuotaWait => "quota-wait",
             Self::Outage => "outage",
             Self::RunEnding => "run-ending",

@@ -178,7 +178,7 @@ impl SqliteJournal {
     }
 
     /// Reaches a named point, at which a test may have asked for the process to be killed.
-    pub(crate) fn point(&self, point: JournalPoint) {
+    pub fn point(&self, point: JournalPoint) {
         if let Some(crash) = self.crash.as_ref() {
             crash.hit(point);
         }

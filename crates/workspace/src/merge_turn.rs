@@ -92,11 +92,13 @@ impl MergeTurn<'_> {
         self.queue.hub.show_checks(&self.merged)
     }
 
-    /// The checks have passed: what was merged is finished.
-    pub fn accept(&mut self) -> Result<(), Fault> {
+    /// The checks have passed: what was merged is finished. `recorded` is called when that is on record and the branch of the run does not
+    /// have it yet.
+    pub fn accept(&mut self, recorded: impl FnOnce()) -> Result<(), Fault> {
         let (queue, merged) = (self.queue, self.merged.clone());
         let written = write_ref(&queue.hub.layout.git_dir(), hub_refs::MERGED, &merged);
         written.map_err(|error| queue.hub.unwritable(&error))?;
+        recorded();
         queue.hub.set_current(&queue.run, &merged)?;
         queue.checked.set(Some(merged.clone()));
         self.finished = merged;

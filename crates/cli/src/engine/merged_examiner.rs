@@ -15,6 +15,7 @@ use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck,
 use autonoe_core::fault::Fault;
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ChangeError;
+use autonoe_store::{JournalPoint, SqliteJournal};
 use autonoe_verify::EventListener;
 use autonoe_workspace::{MERGED_BRANCH, MergeAttempt, MergeTurn, MergedFiles, WorkerSite, list_files};
 use tokio::sync::oneshot;
@@ -24,6 +25,7 @@ pub struct MergedWork {
     pub examiner: Arc<dyn Examiner>,
     pub status: Arc<dyn StatusReader>,
     pub clock: Arc<dyn Clock>,
+    pub journal: Arc<SqliteJournal>,
     pub on_event: EventListener,
     /// Deliverables that were merged, whether their status says so already or not.
     pub merged: Mutex<BTreeSet<String>>,
@@ -223,8 +225,6 @@ impl MergedWork {
         first: Vec<FailedRecheck>,
     ) -> Result<Vec<FailedRecheck>, Fault> {
         let examiner = &self.examiner;
-        let again = examiner.recheck(&ids(&first)).await?;
-        for flaky in first.iter().filter(|failed| again.iter().all(|other| other.id != failed.id)) {
         let (known, first): (Vec<_>, Vec<_>) = first.into_iter().partition(|failed| failed.is_flaky);
         for flaky in known {
             self.notice(format!(
@@ -235,6 +235,8 @@ impl MergedWork {
         if first.is_empty() {
             return Ok(first);
         }
+        let again = examiner.recheck(&ids(&first)).await?;
+        for flaky in first.iter().filter(|failed| again.iter().all(|other| other.id != failed.id)) {
             self.notice(format!(
                 "A check of {} failed and then passed on the same files, so it is flaky; {claimed} is not blamed for it.",
                 flaky.id
@@ -254,7 +256,10 @@ impl MergedWork {
     }
 
     fn accept(&self, turn: &mut MergeTurn<'_>, claimed: &[&str]) -> Result<(), Fault> {
-        turn.accept()?;
+        let point = |point| self.journal.point(point);
+        point(JournalPoint::MergeAccepting);
+        turn.accept(|| point(JournalPoint::MergeRecorded))?;
+        point(JournalPoint::MergeAccepted);
         // Before their status says so, since the next claim may come first.
         self.merged().extend(claimed.iter().map(|id| (*id).to_owned()));
         Ok(())

@@ -15,7 +15,7 @@ use super::support::{
     CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builder, coding, model,
     signal, until,
 };
-use super::sync;
+use super::{sync, workers};
 
 /// An upper limit for the hits of one point in any of these runs.
 const MAX_HITS: u32 = 200;
@@ -121,6 +121,30 @@ fn kill_sync_at(point: JournalPoint) {
     assert!(hits > 0, "{} was never met", point.name());
 }
 
+/// Two workers, killed at the first and at the second commit that the queue takes: each is built and lands once.
+fn kill_workers_at(point: JournalPoint) {
+    for hit in [1, 2] {
+        let project = workers::project(&[("A", "test -f A.txt"), ("B", "test -f B.txt && test -f A.txt")]);
+        let mut status: serde_json::Value =
+            serde_json::from_str(&project.read(".autonoe/status.json")).expect("JSON");
+        // One after the other, so that each is taken by itself.
+        status["deliverables"][1]["depends"] = serde_json::json!(["A"]);
+        project.write(".autonoe/status.json", &status.to_string());
+        let script = ["A", "B"].map(|id| workers::builds(id, &workers::commits(id), ""));
+        let (args, model) = (["run", "--agents", "2"], model(&script.concat()));
+        assert!(killed(&project, &model, &args, &format!("{}:{hit}", point.name())), "{}", point.name());
+        assert_no_processes_left(&project);
+        let run = project.run(&model, &args);
+        run.assert_ended("all_passed", 0);
+        workers::assert_all_verified(&project);
+        assert_no_finished_session_twice(&project);
+        assert_journal_intact(&project);
+        let built = project.git(&["log", "--format=%s", "--no-merges", "main"]);
+        assert_eq!(built, "Build B\nBuild A\nwork", "{} {hit}: {}", point.name(), run.stderr);
+        assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
+    }
+}
+
 #[test]
 fn run_started() {
     kill_run_at(JournalPoint::RunStarted);
@@ -189,6 +213,21 @@ fn plan_moving() {
 #[test]
 fn plan_moved() {
     kill_agent_at(JournalPoint::PlanMoved);
+}
+
+#[test]
+fn merge_accepting() {
+    kill_workers_at(JournalPoint::MergeAccepting);
+}
+
+#[test]
+fn merge_recorded() {
+    kill_workers_at(JournalPoint::MergeRecorded);
+}
+
+#[test]
+fn merge_accepted() {
+    kill_workers_at(JournalPoint::MergeAccepted);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::support::{
 };
 
 /// A project with these deliverables, which depend on nothing, and a check of each.
-fn project(items: &[(&str, &str)]) -> CliTestProject {
+pub fn project(items: &[(&str, &str)]) -> CliTestProject {
     let project = CliTestProject::new().in_workspace();
     let deliverable = |(id, _): &(&str, &str)| json!({ "id": id, "description": format!("thing {id}"), "acceptanceCriteria": ["it works"], "depends": [] });
     let deliverables: Vec<Value> = items.iter().map(deliverable).collect();
@@ -28,7 +28,7 @@ fn project(items: &[(&str, &str)]) -> CliTestProject {
 }
 
 /// A session that runs a command for its deliverable and claims it; `rest` is what follows the claim.
-fn builds(id: &str, command: &str, rest: &str) -> String {
+pub fn builds(id: &str, command: &str, rest: &str) -> String {
     format!(
         r#"
         [[conversation]]
@@ -46,7 +46,7 @@ fn builds(id: &str, command: &str, rest: &str) -> String {
     )
 }
 
-fn commits(id: &str) -> String {
+pub fn commits(id: &str) -> String {
     format!("echo {id} > {id}.txt && git add {id}.txt && git commit -qm 'Build {id}'")
 }
 
@@ -71,7 +71,7 @@ fn statuses(project: &CliTestProject) -> Vec<(String, bool, String)> {
     status["deliverables"].as_array().expect("deliverables").iter().map(item).collect()
 }
 
-fn assert_all_verified(project: &CliTestProject) {
+pub fn assert_all_verified(project: &CliTestProject) {
     for (id, passed, assurance) in statuses(project) {
         assert!(passed && assurance == "verified", "{id}: {passed} {assurance}");
     }

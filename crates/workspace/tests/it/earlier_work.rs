@@ -217,7 +217,7 @@ async fn what_workers_have_finished_and_begun_is_continued() {
     work("a");
     let mut turn = worker.queue().turn().await.unwrap();
     turn.add(worker, "A").await.unwrap();
-    turn.accept().unwrap();
+    turn.accept(|| {}).unwrap();
     drop(turn);
     worker.begin("B").await.unwrap();
     work("b");
