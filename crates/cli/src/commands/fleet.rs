@@ -59,7 +59,7 @@ enum FleetSubcommand {
     Context(context::FleetContextArgs),
     /// List the files that harnesses have published, or print one
     Artifacts(context::FleetArtifactsArgs),
-    /// Show how much disk space the harnesses use
+    /// Show how much disk space harnesses and agents use
     Du(disk_use::FleetDuArgs),
 }
 
@@ -81,6 +81,9 @@ pub fn cmd_fleet(args: FleetArgs, environment: &Environment, parser: fn() -> Com
     }
 }
 
+/// Code of the fault where there is no fleet.
+const NO_FLEET: &str = "no_fleet";
+
 /// The fleet of a project, at work or over.
 struct KnownFleet {
     state: MetaState,
@@ -98,7 +101,7 @@ impl KnownFleet {
             .map_err(|error| with_processes(fault("fleet_state", error), project, environment))?;
         known.ok_or_else(|| {
             let message = format!("There is no fleet in {}.", project.root().display());
-            Fault::permanent(FaultLayer::Config, "no_fleet", message).hint(
+            Fault::permanent(FaultLayer::Config, NO_FLEET, message).hint(
                 match at_work(project, environment) {
                     None => "`autonoe fleet up FLEET.md` starts one.".to_owned(),
                     Some(at_work) => format!("But these are at work: {at_work}. End them with `kill`."),

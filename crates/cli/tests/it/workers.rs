@@ -122,6 +122,17 @@ fn independent_deliverables_are_built_at_the_same_time_on_both_layers() {
         }
         assert_eq!(project.git(&["status", "--porcelain", "--", ":!.autonoe"]), "");
         assert_eq!(run.of_type("session_started").count(), 3);
+        // There is no fleet, but there are workspaces.
+        let used = project.autonoe(None).args(["fleet", "du", "--json"]).output().expect("started");
+        let used: Value = serde_json::from_slice(&used.stdout).expect("JSON");
+        let names: Vec<&str> = used["workspaces"]
+            .as_array()
+            .expect("workspaces")
+            .iter()
+            .filter(|workspace| workspace["bytes"].as_u64() > Some(0))
+            .filter_map(|workspace| workspace["name"].as_str())
+            .collect();
+        assert_eq!(names, ["run", "worker-1", "worker-2", "worker-3"], "{used}");
     }
 }
 
