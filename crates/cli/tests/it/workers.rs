@@ -77,8 +77,19 @@ pub fn assert_all_verified(project: &CliTestProject) {
     }
 }
 
+/// A directory in which a test says how things go on, and which agents and checks can read.
+pub fn signs(project: &CliTestProject) -> PathBuf {
+    let signs = project.home().join("signs");
+    fs::create_dir_all(&signs).expect("made");
+    let config = project.home().join(".config/autonoe");
+    fs::create_dir_all(&config).expect("made");
+    let settings = format!("[sandbox]\nread = [{:?}]\n", signs.display().to_string());
+    fs::write(config.join("config.toml"), settings).expect("written");
+    signs
+}
+
 /// The working tree of a worker.
-fn workspace(project: &CliTestProject, worker: &str) -> Option<PathBuf> {
+pub fn workspace(project: &CliTestProject, worker: &str) -> Option<PathBuf> {
     let projects = fs::read_dir(project.home().join(".local/state/autonoe/projects")).ok()?;
     let state = projects.flatten().next()?.path();
     Some(state.join("hub/workspaces").join(worker).join("tree"))
