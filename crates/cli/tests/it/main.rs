@@ -80,6 +80,7 @@ mod unseen_commits;
 mod unstuck;
 mod vendors;
 mod webhook_receiver;
+mod worker_trouble;
 mod workers;
 mod workspace_attacks;
 mod workspaces;
