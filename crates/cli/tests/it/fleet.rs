@@ -23,7 +23,7 @@ fn roadmap(id: &str) -> String {
 }
 
 /// A project with a roadmap for each of these, and a fleet file.
-fn project(strategy: &str, harnesses: &[(&str, &str)], rest: &str) -> CliTestProject {
+pub fn project(strategy: &str, harnesses: &[(&str, &str)], rest: &str) -> CliTestProject {
     with_fleet(CliTestProject::empty(), strategy, harnesses, rest)
 }
 
@@ -43,7 +43,7 @@ fn with_fleet(
     project.in_repository()
 }
 
-fn up(project: &CliTestProject, model: &ScriptedServer, args: &[&str]) -> Command {
+pub fn up(project: &CliTestProject, model: &ScriptedServer, args: &[&str]) -> Command {
     let mut command = project.autonoe(Some(model));
     command.args(["fleet", "up", "--json"]).args(args).args(OPTIONS);
     command

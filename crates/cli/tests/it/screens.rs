@@ -13,7 +13,8 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use autonoe_scripted::ScriptedServer;
 
-use super::support::{CliTestProject, builder, model, until};
+use super::fleet;
+use super::support::{CliTestProject, builder, builds_with, model, until};
 
 const WIDTHS: [u16; 3] = [40, 80, 120];
 
@@ -228,6 +229,20 @@ fn a_run_in_the_background_is_shown_as_recorded() {
         going.join().expect("written");
         assert_eq!(terminal.broken_lines(), Vec::<String>::new(), "at {columns}");
         assert_recorded(&format!("attach-{columns}"), &stable(&terminal.text(), &project));
+    }
+}
+
+#[test]
+fn the_harnesses_of_a_fleet_are_shown_as_recorded() {
+    let rest = "\n## Aggregation\n- on_complete: merge_all\n";
+    let project = fleet::project("- coordination: parallel", &[("api", ""), ("web", "- depends: api")], rest);
+    let model = model(&["api", "web"].map(|id| builds_with(id, "", "")).concat());
+    let run = fleet::up(&project, &model, &[]).output().expect("started");
+    assert_eq!(run.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.stderr));
+    for columns in [40, 80] {
+        let terminal = Terminal::show(command(&project, &model, &["fleet", "status", "--watch"]), columns);
+        assert_eq!(terminal.broken_lines(), Vec::<String>::new(), "at {columns}");
+        assert_recorded(&format!("fleet-status-{columns}"), &stable(&terminal.text(), &project));
     }
 }
 
