@@ -129,6 +129,13 @@ fn run_word<'w>(words: &[&'w str]) -> Option<&'w str> {
     }
 }
 
+/// Whether a command is an interpreter, which runs what it reads.
+pub(crate) fn is_interpreter(words: &[&str]) -> bool {
+    let is_reader = |word: &str| READERS.contains(&word.rsplit('/').next().unwrap_or_default());
+    words.contains(&"eval")
+        || words.iter().find(|word| !LEADING.contains(*word)).is_some_and(|word| is_reader(word))
+}
+
 /// Whether the command runs a file that `find` or `xargs` puts in, as the program itself or as what an interpreter runs.
 fn runs_what_follows(words: &[&str], is_file: &impl Fn(&str) -> bool) -> bool {
     match words.split_first() {

@@ -46,10 +46,19 @@ impl SettingsFile {
         directories
     }
 
-    /// All values but those of aliases, which only the user's own words start.
+    /// All values but those of aliases, which only the user's own words start, and addresses that are commands.
     pub(crate) fn values(&self) -> String {
         let others = self.settings.iter().filter(|setting| setting.section != "alias");
-        others.map(|setting| format!("{}\n", setting.value)).collect()
+        let addresses = others.clone().map(|setting| &setting.subsection);
+        let addresses = addresses.filter(|address| address.starts_with("ext::"));
+        let values = others.clone().map(|setting| &setting.value).chain(addresses);
+        values.map(|value| format!("{value}\n")).collect()
+    }
+
+    /// The options and arguments of aliases that git runs itself.
+    pub(crate) fn alias_options(&self) -> impl Iterator<Item = &str> {
+        let aliases = self.settings.iter().filter(|setting| setting.section == "alias");
+        aliases.map(|setting| setting.value.trim()).filter(|value| !value.starts_with('!'))
     }
 
     /// The names of aliases, and the commands that a shell runs for them.
@@ -121,16 +130,16 @@ pub(crate) fn usual_files(name: &str, users: &UsersMachine) -> Vec<PathBuf> {
 fn named_by(key: &str, repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
     let home = users.home.as_deref();
     let files = settings_files(repository, home, &users.git_settings).into_iter();
-    let settings = files.flat_map(|file| file.settings).chain(settings_of_variables(users));
+    let settings = files.flat_map(|file| file.settings).chain(settings_of_variables(&users.variables));
     let named = settings.filter(|setting| setting.key == key);
     named.map(|setting| expand_home(&setting.value, home)).collect()
 }
 
-/// The settings in the user's environment, in git's order.
-pub(crate) fn settings_of_variables(users: &UsersMachine) -> Vec<Setting> {
+/// The settings in an environment, in git's order.
+pub(crate) fn settings_of_variables(variables: &[(String, String)]) -> Vec<Setting> {
     const MAX_COUNT: usize = 1000;
     let variable = |wanted: &str| {
-        let found = users.variables.iter().find(|(name, _)| name == wanted);
+        let found = variables.iter().find(|(name, _)| name == wanted);
         found.map(|(_, value)| value.as_str())
     };
     let count = variable("GIT_CONFIG_COUNT").and_then(|count| count.trim().parse::<usize>().ok());
@@ -147,25 +156,26 @@ pub(crate) fn settings_of_variables(users: &UsersMachine) -> Vec<Setting> {
 }
 
 /// A setting with a name such as `core.pager` or `diff.markdown.textconv`.
-fn setting_of(name: &str, value: &str) -> Option<Setting> {
+pub(crate) fn setting_of(name: &str, value: &str) -> Option<Setting> {
     let (section, key) = name.rsplit_once('.')?;
     let (section, subsection) = section.split_once('.').unwrap_or((section, ""));
     let (section, key) = (section.to_ascii_lowercase(), key.to_ascii_lowercase());
     Some(Setting { section, subsection: subsection.to_owned(), key, value: value.to_owned() })
 }
 
-/// The words of a text in which single quotes and backslashes keep blanks together, as git writes it.
-fn unquoted_words(text: &str) -> Vec<String> {
+/// The words of a text in which quotes and backslashes keep blanks together.
+pub(crate) fn unquoted_words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
-    let mut is_quoted = false;
+    let mut quote = None;
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
-        match c {
-            '\'' => is_quoted = !is_quoted,
-            '\\' if !is_quoted => word.extend(chars.next()),
-            c if c.is_whitespace() && !is_quoted => words.push(mem::take(&mut word)),
-            c => word.push(c),
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => quote = Some(c),
+            (None | Some('"'), '\\') => word.extend(chars.next()),
+            (None, c) if c.is_whitespace() => words.push(mem::take(&mut word)),
+            (_, c) => word.push(c),
         }
     }
     words.push(word);

@@ -25,7 +25,7 @@ pub(crate) fn ignore_files(repository: &Repository, top: &Path, users: &UsersMac
     for file in files_in_order(repository, users) {
         named.add_file(&file, Condition::Always, 0);
     }
-    named.add(&settings_of_variables(users), top, Condition::Always, 0);
+    named.add(&settings_of_variables(&users.variables), top, Condition::Always, 0);
     let usual = usual_files("ignore", users).into_iter().filter(|_| !named.is_certain);
     // One that is empty turns the usual file off.
     let values = named.values.iter().filter(|value| !value.is_empty());

@@ -170,7 +170,7 @@ impl LandingAttempt<'_> {
     pub(crate) async fn acting_files(&self, changed: &[ChangedFile]) -> Result<Vec<String>, Fault> {
         let places = self.acting_places().await?;
         let directories = places.named.program_directories();
-        let search_path = SearchPath::of(&self.hub.users, &self.from.top, directories);
+        let search_path = SearchPath::of(&self.hub.users, &self.from.top, directories, &places.links);
         let repositories = InnerRepositories::of(&self.from.top, &self.hub.repository().directories);
         let mut found = Vec::new();
         for file in changed {
@@ -261,7 +261,8 @@ impl LandingAttempt<'_> {
         let named = NamedPaths::of(&repository, &self.from.top, &self.hub.users);
         let listed = self.succeed(LINKS_AND_HEADS, &[]).await?;
         let listed: Vec<_> = listed.split_terminator('\0').filter_map(|line| line.split_once('\t')).collect();
-        let mut places = ActingPlaces { named, others: self.committed_repositories(&listed).await? };
+        let others = self.committed_repositories(&listed).await?;
+        let mut places = ActingPlaces { named, others, links: TreeLinks::default() };
         let links: Vec<_> =
             listed.iter().filter(|(entry, _)| entry.starts_with(LINK)).take(MAX_LINKS).collect();
         if !links.is_empty() {
@@ -269,8 +270,8 @@ impl LandingAttempt<'_> {
                 links.iter().filter_map(|(entry, _)| entry.split_whitespace().nth(2)).collect();
             let targets = self.succeed(OBJECTS, &hashes).await?;
             let paths = links.iter().map(|(_, path)| *path);
-            let links = TreeLinks::new(paths.zip(objects(&targets)));
-            places.follow(&links);
+            places.links = TreeLinks::new(paths.zip(objects(&targets)));
+            places.follow();
         }
         Ok(places)
     }
@@ -324,11 +325,14 @@ fn has_split_index(git: &Path) -> bool {
 struct ActingPlaces {
     named: NamedPaths,
     others: Vec<String>,
+    /// The links of the new commit.
+    links: TreeLinks,
 }
 
 impl ActingPlaces {
     /// Adds where links lead: those that act by themselves, those in the way of what is named, and those into the repository's own files.
-    fn follow(&mut self, links: &TreeLinks) {
+    fn follow(&mut self) {
+        let links = &self.links;
         let leads_to_git = |path: &str| {
             let ways = links.ways_of(path);
             ways.iter().flat_map(|way| way.split('/')).any(|part| part.eq_ignore_ascii_case(".git"))

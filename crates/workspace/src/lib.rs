@@ -6,7 +6,10 @@
 //!          └──── landing: fast-forward ──── hub ◀──── fetch, every object checked
 //! ```
 
+mod acting_settings;
+mod ansi_c_quotes;
 mod attached_values;
+mod brace_expansion;
 mod branch_lock;
 mod branches;
 mod broken_work;
@@ -14,6 +17,7 @@ mod carried_files;
 mod changed_file;
 mod checked_part;
 mod claim_fetch;
+mod command_settings;
 mod computed_names;
 mod discarded;
 mod disk_links;

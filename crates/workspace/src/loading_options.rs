@@ -1,6 +1,7 @@
 //! Options of commands whose value is a directory from which the program loads code or settings, such as `java -cp classes` and
 //! `emacs --init-directory=own`: all that is there counts. Most directories in commands are only looked at, as by a linter.
 
+use crate::computed_names::is_interpreter;
 use crate::hook_text::commands;
 
 /// Parts of the names of such options, in small letters and without dashes.
@@ -10,8 +11,18 @@ const NAMES: [&str; 14] = [
     "pluginsdir", "pluginspath", "rulesdir", "userdatadir",
 ];
 
-/// Programs, and their options of this kind whose names do not say so.
-const SHORT: [(&str, &str); 3] = [("java", "-cp"), ("java", "-p"), ("jq", "-L")];
+/// Programs, and their options of this kind whose names do not say so. Compilers find their own programs in such a directory.
+const SHORT: [(&str, &str); 9] = [
+    ("c++", "-B"),
+    ("cc", "-B"),
+    ("clang", "-B"),
+    ("clang++", "-B"),
+    ("g++", "-B"),
+    ("gcc", "-B"),
+    ("java", "-cp"),
+    ("java", "-p"),
+    ("jq", "-L"),
+];
 
 /// The directories that programs in a text load from, and those of the programs that `go run` builds.
 pub(crate) fn loaded_directories(text: &str) -> Vec<&str> {
@@ -25,8 +36,28 @@ pub(crate) fn loaded_directories(text: &str) -> Vec<&str> {
         }
         found.extend(go_arguments(&words, "run").map(|word| word.trim_end_matches("...")));
     }
+    found.extend(text.lines().flat_map(run_archive));
     let found = found.into_iter().map(|directory| directory.trim_end_matches('*'));
     found.filter(|directory| !directory.is_empty()).collect()
+}
+
+/// What `git archive HEAD tools | tar xO | sh` takes out of commits, if an interpreter reads it on the same line.
+fn run_archive(line: &str) -> Vec<&str> {
+    if !line.contains("archive") {
+        return Vec::new();
+    }
+    let commands: Vec<Vec<&str>> = commands(line).map(Vec::from_iter).collect();
+    let is_archive = |words: &Vec<&str>| has_program(words, "git") && words.contains(&"archive");
+    let Some(at) =
+        commands.iter().position(is_archive).filter(|_| commands.iter().any(|it| is_interpreter(it)))
+    else {
+        return Vec::new();
+    };
+    let operands = commands[at].iter().skip_while(|word| **word != "archive").skip(1);
+    let operands = operands.chain(commands[at + 1..].iter().flat_map(|words| words.iter().skip(1)));
+    let operands = operands.filter(|word| !word.starts_with(['-', '$', '/']));
+    // Of `HEAD:tools`, what comes behind the commit.
+    operands.map(|word| word.split_once(':').map_or(*word, |(_, path)| path)).collect()
 }
 
 /// Whether a command has go run what the project's files say, wherever they are: `go generate`, and `go run` at the top.
@@ -88,6 +119,11 @@ mod tests {
             ("cp -p own x; mkdir -p own; ls -L own", ""),
             ("pytest --cov=src --rootdir=tests tests", ""),
             ("eslint --ext .js --plugin react --resolve-plugins-relative-to web src", ""),
+            ("gcc -Bown/ -c x.c", "own/"),
+            ("/usr/bin/clang -B own -c x.c", "own"),
+            ("git archive HEAD own | tar xO | sh", "HEAD own xO"),
+            ("eval \"$(git archive HEAD:own | tar xO)\"", "own xO"),
+            ("git archive HEAD own | gzip > x.tgz", ""),
             ("go test ./own", ""),
             ("tsc -p web", ""),
         ] {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::fs;
+use std::mem;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -10,22 +11,26 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
+use crate::acting_settings::{ACTING_SETTINGS, included_by, lines_with_commands};
 use crate::attached_values::{command_directories, with_values_apart};
+use crate::command_settings::{as_file, command_settings};
 use crate::computed_names::{directories_of_run_files, expanded_lines, with_own_name};
 use crate::disk_links::ways_of;
-use crate::git_settings::{expand_home, names_commands_of_git, settings_files};
+use crate::git_settings::{
+    SettingsFile, expand_home, names_commands_of_git, settings_files, settings_of_variables,
+};
 use crate::home_links::links_in_hidden_places;
 use crate::hub::UsersMachine;
 use crate::imported_modules::imported_files;
 use crate::loading_options::loaded_directories;
 use crate::option_modules::{is_perl, is_ruby, module_files, perl_directories};
-use crate::place_variables::{is_acting, is_file_that_runs};
+use crate::place_variables::{is_acting, is_file_that_runs, loaded_by_options};
 use crate::reading_commands::{Printed, without_read_operands};
 use crate::relative_places::{Place, RelativePlaces};
 use crate::repository_places::{other_trees, places_elsewhere};
 use crate::script_comments::{is_shell, without_comments};
 use crate::settings_text::Setting;
-use crate::shell_expansion::{HERE, expansions, lines_with_defaults};
+use crate::shell_expansion::{HERE, expansions, lines_with_defaults, with_lines_of_shell};
 use crate::tree_links::TreeLinks;
 
 use crate::hook_text::{
@@ -37,9 +42,10 @@ use crate::hook_text::{
 const HOOK_BYTES: u64 = 64 * 1024;
 const MAX_HOOKS: usize = 64;
 
-/// The most hooks and scripts that are looked at, and the most files that they may mention.
+/// The most hooks and scripts that are looked at, the most files that they may mention, and the most settings in them.
 const MAX_TEXTS: usize = 128;
 const MAX_MENTIONED: usize = 20_000;
+const MAX_SETTINGS: usize = 256;
 
 /// The modes of a committed program, and of a link.
 const RUNNABLE_MODES: [&str; 2] = ["100755", "120000"];
@@ -77,31 +83,6 @@ const GIT_HOOKS: [&str; 23] = [
 /// What git reads or runs in directories of its own, beside hooks.
 const GIT_FILES: [&str; 8] =
     ["alternates", "attributes", "config", "config.worktree", "exclude", "grafts", "heads", "pack"];
-
-/// Files of the working tree that programs act on by themselves, and that name the scripts to run.
-const ACTING_SETTINGS: [&str; 21] = [
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".cursor/mcp.json",
-    ".devcontainer.json",
-    ".devcontainer/devcontainer.json",
-    ".gemini/settings.json",
-    ".mcp.json",
-    ".overcommit.yml",
-    ".pre-commit-config.yaml",
-    ".prek.toml",
-    ".vscode/mcp.json",
-    ".vscode/settings.json",
-    ".vscode/tasks.json",
-    "conductor.json",
-    "lefthook-local.yml",
-    "lefthook.toml",
-    "lefthook.yaml",
-    "lefthook.yml",
-    "mise.local.toml",
-    "mise.toml",
-    "prek.toml",
-];
 
 /// Files and directories of a home directory with settings of the user's programs: what is in them is run, or says what is.
 const USERS_OWN: [&str; 35] = [
@@ -161,6 +142,11 @@ pub(crate) struct NamedPaths {
     /// Directories that Perl searches in hooks.
     perl_directories: Vec<String>,
     relative: RelativePlaces,
+    /// Settings of git that commands in texts bring with them: all, and those that are not looked at yet.
+    known_of_commands: HashSet<Setting>,
+    of_commands: Vec<Setting>,
+    /// Files that were read.
+    seen: HashSet<PathBuf>,
 }
 
 /// Where a text stands.
@@ -228,33 +214,9 @@ impl NamedPaths {
             found.named.extend(words.iter().flat_map(|word| tree.relative(word)));
         }
         texts.extend(found.add_variables(users, tree));
-        for file in settings_files(repository, home, &users.git_settings) {
-            found.add_settings(&file.settings, tree, &others);
-            texts.extend(found.add_text(
-                GIT_SETTINGS,
-                &file.values(),
-                TextKind::Hook,
-                TextSource::default(),
-                tree,
-            ));
-            for (name, command) in file.aliases() {
-                texts.extend(found.add_text(
-                    &format!("alias.{name}"),
-                    command,
-                    TextKind::Hook,
-                    TextSource::default(),
-                    tree,
-                ));
-            }
-            found.named.extend(file.included(home).iter().flat_map(|path| tree.inside(path)));
-            let of_others = others.iter().flat_map(|other| file.hook_directories(other, home));
-            let of_others = of_others.filter(|directory| is_of_top(directory, top, &others));
-            for directory in file.hook_directories(top, home).into_iter().chain(of_others) {
-                // The other files there are the project's.
-                texts.extend(hooks_in(&directory, |name| GIT_HOOKS.contains(&name)));
-                let of_top = GIT_HOOKS.iter().filter(|_| directory == top);
-                found.named.extend(of_top.map(|name| (*name).to_owned()));
-            }
+        let of_variables = as_file(settings_of_variables(&users.variables), top);
+        for file in settings_files(repository, home, &users.git_settings).iter().chain([&of_variables]) {
+            texts.extend(found.add_settings_file(file, tree, &others));
         }
         let acting = ACTING_SETTINGS.iter().map(|name| (name, TextKind::Settings));
         let acting = acting.chain([(&ENVRC, TextKind::Script)]);
@@ -270,6 +232,13 @@ impl NamedPaths {
             kind: TextKind::Script,
         }));
         found.add_texts(texts, tree);
+        // Their values may be commands that have more of them.
+        while let settings = mem::take(&mut found.of_commands)
+            && !settings.is_empty()
+        {
+            let texts = found.add_settings_file(&as_file(settings, top), tree, &others);
+            found.add_texts(texts.into(), tree);
+        }
         found
     }
 
@@ -362,6 +331,43 @@ impl NamedPaths {
         texts
     }
 
+    /// Adds what the settings of a file name, and the hooks that they bring.
+    fn add_settings_file(
+        &mut self,
+        file: &SettingsFile,
+        tree: WorkTree,
+        others: &[PathBuf],
+    ) -> Vec<HookText> {
+        let WorkTree { top, home, .. } = tree;
+        self.add_settings(&file.settings, tree, others);
+        let mut texts =
+            self.add_text(GIT_SETTINGS, &file.values(), TextKind::Hook, TextSource::default(), tree);
+        for (name, command) in file.aliases() {
+            let hook = format!("alias.{name}");
+            texts.extend(self.add_text(&hook, command, TextKind::Hook, TextSource::default(), tree));
+        }
+        file.alias_options().for_each(|options| self.add_command_settings(options, tree));
+        self.named.extend(file.included(home).iter().flat_map(|path| tree.inside(path)));
+        let of_others = others.iter().flat_map(|other| file.hook_directories(other, home));
+        let of_others = of_others.filter(|directory| is_of_top(directory, top, others));
+        for directory in file.hook_directories(top, home).into_iter().chain(of_others) {
+            // The other files there are the project's.
+            texts.extend(hooks_in(&directory, |name| GIT_HOOKS.contains(&name)));
+            let of_top = GIT_HOOKS.iter().filter(|_| directory == top);
+            self.named.extend(of_top.map(|name| (*name).to_owned()));
+        }
+        texts
+    }
+
+    /// Notes the settings of git in the commands of a text, which are looked at later.
+    fn add_command_settings(&mut self, text: &str, tree: WorkTree) {
+        for setting in command_settings(text, tree.variables) {
+            if self.known_of_commands.len() < MAX_SETTINGS && self.known_of_commands.insert(setting.clone()) {
+                self.of_commands.push(setting);
+            }
+        }
+    }
+
     /// Adds what settings name, also as seen from other working trees of the repository.
     fn add_settings(&mut self, settings: &[Setting], tree: WorkTree, others: &[PathBuf]) {
         for setting in settings {
@@ -377,15 +383,16 @@ impl NamedPaths {
 
     /// Adds what hooks name, and what the scripts that they mention mention in turn.
     fn add_texts(&mut self, mut texts: VecDeque<HookText>, tree: WorkTree) {
-        let mut seen = HashSet::new();
         while let Some(HookText { hook, file, kind }) = texts.pop_front() {
             if kind == TextKind::Hook {
                 // A link may lead to what a commit brings.
                 self.named.extend(tree.inside(&file));
             }
-            let Some(real) = file.canonicalize().ok().filter(|_| seen.len() < MAX_TEXTS) else { continue };
+            let Some(real) = file.canonicalize().ok().filter(|_| self.seen.len() < MAX_TEXTS) else {
+                continue;
+            };
             let inside = real.strip_prefix(tree.top).ok().and_then(Path::to_str).map(str::to_owned);
-            if !seen.insert(real.clone()) {
+            if !self.seen.insert(real.clone()) {
                 continue;
             }
             let (text, _) = read_start(&real, HOOK_BYTES).ok().flatten().unwrap_or_default();
@@ -415,6 +422,10 @@ impl NamedPaths {
             true => without_read_operands(&code, Printed::MaybeRun),
             false => code,
         };
+        let code = match kind != TextKind::Settings && is_shell(&code, file) {
+            true => with_lines_of_shell(code),
+            false => code,
+        };
         let code = format!("{code}\n{}", lines_with_defaults(&code));
         let text = match kind {
             TextKind::Settings => {
@@ -435,6 +446,7 @@ impl NamedPaths {
                 format!("{code}\n{expanded}\n{unquoted}")
             }
         };
+        self.add_command_settings(&text, tree);
         let text = format!("{text}\n{}", with_values_apart(&text, top));
         self.script_directories.extend(command_directories(&text).into_iter().map(plain));
         if kind != TextKind::Settings && is_shell(&code, file) {
@@ -443,6 +455,8 @@ impl NamedPaths {
         if kind == TextKind::Hook {
             self.named.extend(inside.clone());
             self.named.extend(named_in_hook(&text, tree));
+            let loaded = text.lines().flat_map(loaded_by_options).filter(|word| top.join(word).is_file());
+            self.named.extend(loaded.map(plain));
         }
         if kind == TextKind::Settings {
             self.named.extend(included_by(&text));
@@ -645,41 +659,6 @@ fn below(top: &Path, name: &str) -> Vec<PathBuf> {
         .build();
     let found = walk.filter_map(Result::ok).take(MAX_MENTIONED).filter(|entry| entry.file_name() == name);
     found.map(DirEntry::into_path).take(MAX_HOOKS).collect()
-}
-
-/// Of settings, the lines that say what to run; the others name files for other reasons.
-fn lines_with_commands(settings: &str) -> String {
-    #[rustfmt::skip]
-    const KEYS: [&str; 15] = [
-        "entry", "run", "command", "args", "script", "extends", "source", "repo", "additional_dependencies", "executable", "program",
-        "root", "rc:", "path", "interpreter",
-    ];
-    let says_what_to_run = |line: &str| KEYS.iter().any(|key| line.to_ascii_lowercase().contains(key));
-    let indentation = |line: &str| line.len() - line.trim_start().len();
-    let mut found = Vec::new();
-    // The value may be the lines below that stand farther in.
-    let mut block = None;
-    for line in settings.lines() {
-        let is_in_block = block.is_some_and(|outer| indentation(line) > outer);
-        if is_in_block || says_what_to_run(line) {
-            found.push(line);
-        }
-        if !is_in_block {
-            let begins = line.trim_end().trim_end_matches(['-', '+']).ends_with(['>', '|', ':', '[', '{']);
-            block = (begins && says_what_to_run(line)).then(|| indentation(line));
-        }
-    }
-    found.join("\n")
-}
-
-/// What settings include, and where they have their scripts: whatever is there counts.
-fn included_by(settings: &str) -> Vec<String> {
-    const KEYS: [&str; 4] = ["extends", "source_dir", "rc:", "rc ="];
-    let lines = settings.lines().filter(|line| KEYS.iter().any(|key| line.contains(key)));
-    let names = lines
-        .flat_map(words)
-        .filter(|word| word.contains(['/', '.']) || !KEYS.iter().any(|key| key.starts_with(word)));
-    names.map(plain).filter(|path| !path.is_empty()).collect()
 }
 
 /// The hooks in a directory, which have these names.

@@ -3,8 +3,8 @@
 /// Variables whose value is a file, without being named like one.
 #[rustfmt::skip]
 const FILES: &[&str] = &[
-    "BASH_COMPLETION_USER_FILE", "BASH_ENV", "ENV", "GDK_PIXBUF_MODULE_FILE", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GOENV",
-    "GTK2_RC_FILES", "GTK_IM_MODULE_FILE", "GTK_RC_FILES", "INPUTRC", "LUA_INIT", "MAKEFILES", "OCL_ICD_FILENAMES", "OPENSSL_CONF",
+    "BASH_COMPLETION_USER_FILE", "BASH_ENV", "CMAKE_TOOLCHAIN_FILE", "ENV", "GDK_PIXBUF_MODULE_FILE", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
+    "GOENV", "GTK2_RC_FILES", "GTK_IM_MODULE_FILE", "GTK_MODULES", "GTK_RC_FILES", "INPUTRC", "LUA_INIT", "MAKEFILES", "OCL_ICD_FILENAMES", "OPENSSL_CONF",
     "PYTHONSTARTUP", "R_ENVIRON_USER", "R_PROFILE_USER", "SSH_SK_PROVIDER", "VK_DRIVER_FILES", "VK_ICD_FILENAMES", "YARN_RC_FILENAME",
     "__EGL_VENDOR_LIBRARY_FILENAMES",
 ];
@@ -12,8 +12,8 @@ const FILES: &[&str] = &[
 /// Variables whose value is a command, and the ends of the names of others; a first word without a slash is searched on the PATH.
 #[rustfmt::skip]
 const COMMANDS: &[&str] = &[
-    "AR", "AS", "CARGO", "CC", "CPP", "CVS_RSH", "CXX", "FC", "HGMERGE", "JAVACMD", "LD", "MAKE", "RSYNC_RSH", "RUSTC", "RUSTDOC", "RUSTFMT",
-    "SVN_SSH", "VISUAL",
+    "AR", "AS", "CARGO", "CC", "CCACHE_PREFIX", "CCACHE_PREFIX_CPP", "CPP", "CVS_RSH", "CXX", "ESBUILD_BINARY_PATH", "FC", "HGMERGE", "JAVACMD",
+    "LD", "MAKE", "RSYNC_CONNECT_PROG", "RSYNC_RSH", "RUSTC", "RUSTDOC", "RUSTFMT", "SVN_SSH", "VISUAL",
 ];
 const ENDS_OF_COMMANDS: &[&str] = &[
     "ASKPASS", "BROWSER", "COMMAND", "EDITOR", "LAUNCHER", "LINKER", "OPENER", "PAGER", "RUNNER", "SHELL",
@@ -26,7 +26,7 @@ const ENDS_OF_COMMANDS: &[&str] = &[
 const ACTING: &[&str] = &[
     "ELIXIR_ERL_OPTIONS", "ERL_AFLAGS", "ERL_FLAGS", "ERL_ZFLAGS", "EXINIT", "GNUMAKEFLAGS", "GOFLAGS", "GREP_OPTIONS", "GVIMINIT",
     "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "MAKEFLAGS", "MFLAGS", "NVIM_APPNAME", "PROMPT", "PS0", "PS1", "PS2", "PS3", "PS4", "RPROMPT",
-    "RUSTUP_TOOLCHAIN", "SSH_PKCS11_HELPER", "SSH_SK_HELPER", "TAR_OPTIONS", "VIMINIT", "ZDOTDIR", "_JAVA_OPTIONS",
+    "RUSTUP_TOOLCHAIN", "SCONSFLAGS", "SSH_PKCS11_HELPER", "SSH_SK_HELPER", "TAR_OPTIONS", "VIMINIT", "ZDOTDIR", "_JAVA_OPTIONS",
 ];
 const BEGINNINGS_OF_ACTING: &[&str] = &[
     "AUTOENV_",
@@ -59,16 +59,16 @@ const LOADING_OPTIONS: &[&str] = &[
 /// Variables whose value is one directory or several from which programs load code or settings, beside those whose name ends with `HOME`.
 #[rustfmt::skip]
 const DIRECTORIES: &[&str] = &[
-    "ACLOCAL_PATH", "ASDF_DATA_DIR", "ASDF_DIR", "AWKPATH", "BASH_COMPLETION_USER_DIR", "BUNDLE_PATH", "BUN_INSTALL", "CLASSPATH",
+    "ACLOCAL_PATH", "ASDF_DATA_DIR", "ASDF_DIR", "AWKLIBPATH", "AWKPATH", "BASH_COMPLETION_USER_DIR", "BUNDLE_PATH", "BUN_INSTALL", "CLASSPATH",
     "CONDA_PREFIX", "DENO_DIR", "DOOMDIR", "DOTNET_ROOT", "EMACSLOADPATH", "ERL_LIBS", "FNM_DIR", "FPATH", "GBM_BACKENDS_PATH",
-    "GCONV_PATH", "GEM_PATH", "GIO_EXTRA_MODULES", "GIO_MODULE_DIR", "GIT_TEMPLATE_DIR", "GI_TYPELIB_PATH", "GOROOT", "GST_PLUGIN_PATH",
+    "GCONV_PATH", "GEM_PATH", "GIO_EXTRA_MODULES", "GIO_MODULE_DIR", "GIT_TEMPLATE_DIR", "GI_TYPELIB_PATH", "GOROOT", "GOTOOLDIR", "GST_PLUGIN_PATH",
     "GST_PLUGIN_SYSTEM_PATH", "GTK_EXE_PREFIX", "GTK_PATH", "GUILE_LOAD_COMPILED_PATH", "GUILE_LOAD_PATH", "HGRCPATH", "IPYTHONDIR",
     "JULIA_DEPOT_PATH", "JULIA_LOAD_PATH", "JUPYTER_PATH", "LADSPA_PATH", "LIBGL_DRIVERS_PATH", "LIBVA_DRIVERS_PATH", "LV2_PATH",
-    "MISE_DATA_DIR", "NIX_PATH", "NODENV_ROOT", "NODE_PATH", "NVM_DIR", "OCAMLPATH", "OCL_ICD_VENDORS", "OPENSSL_ENGINES",
+    "MISE_DATA_DIR", "NIX_PATH", "NODENV_ROOT", "NODE_PATH", "NVM_DIR", "OCAMLPATH", "ODBCSYSINI", "OCL_ICD_VENDORS", "OPENSSL_ENGINES",
     "OPENSSL_MODULES", "PASSWORD_STORE_EXTENSIONS_DIR", "PHPRC", "PHP_INI_SCAN_DIR", "PYENV_ROOT", "PYTHONPYCACHEPREFIX", "PYTHONUSERBASE",
     "QML2_IMPORT_PATH", "QML_IMPORT_PATH", "QT_PLUGIN_PATH", "QT_QPA_PLATFORM_PLUGIN_PATH", "RBENV_ROOT", "R_LIBS", "R_LIBS_USER",
     "SASL_PATH", "SDKMAN_DIR", "TCLLIBPATH", "TCL_LIBRARY", "TK_LIBRARY", "VIM", "VIMRUNTIME", "VIRTUAL_ENV", "VK_ADD_LAYER_PATH",
-    "VK_LAYER_PATH", "VST3_PATH", "VST_PATH", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS", "ZSH", "ZSH_CUSTOM", "__EGL_VENDOR_LIBRARY_DIRS",
+    "VK_LAYER_PATH", "VSCODE_PORTABLE", "VST3_PATH", "VST_PATH", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS", "ZSH", "ZSH_CUSTOM", "__EGL_VENDOR_LIBRARY_DIRS",
 ];
 
 /// Variables whose value is a directory in which git or a compiler looks for its own programs.
@@ -120,7 +120,7 @@ pub(crate) fn acting_part(name: &str, value: &str) -> Option<String> {
 }
 
 /// What options have a program run or load, and files with more options.
-fn loaded_by_options(value: &str) -> Vec<&str> {
+pub(crate) fn loaded_by_options(value: &str) -> Vec<&str> {
     let words: Vec<&str> = value.split_whitespace().collect();
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {

@@ -103,6 +103,10 @@ impl RelativePlaces {
         }
         let Some(value) = acting_part(name, value) else { return false };
         let is_command = is_command(name);
+        // Options of Erlang for directories of modules.
+        let mut options = value.split_whitespace().skip_while(|word| !["-pa", "-pz"].contains(word));
+        let directories = options.by_ref().skip(1).take_while(|word| !word.starts_with('-'));
+        self.extend(Loaded::Everything, directories.collect(), &find);
         for (at, word) in words(&value).enumerate() {
             let word = word.trim_start_matches('@');
             let option = word.strip_prefix('-').map(|option| option.trim_start_matches('-'));

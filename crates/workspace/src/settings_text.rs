@@ -1,7 +1,7 @@
 //! The syntax of git's settings: sections, keys and values.
 
 /// One setting, as git reads it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Setting {
     /// In small letters, such as `core`.
     pub(crate) section: String,

@@ -1,5 +1,8 @@
 //! What a shell makes of a value with variables in it, such as `$PWD/env.sh` or `${NAME:-env.sh}`.
 
+use crate::ansi_c_quotes::with_escapes_decoded;
+use crate::brace_expansion::with_braces_expanded;
+
 /// Texts in scripts that stand for the directory in which they run, mostly the top of the working tree.
 pub(crate) const HERE: [&str; 5] = ["$PWD", "${PWD}", "$(pwd)", "`pwd`", "$(git rev-parse --show-toplevel)"];
 
@@ -23,11 +26,20 @@ pub(crate) fn expansions(value: &str, value_of: &impl Fn(&str) -> Option<String>
 
 /// The lines of a text in which a variable has a default, such as `"${T:-tools}/x"`, with the defaults in the places of the variables.
 pub(crate) fn lines_with_defaults(text: &str) -> String {
-    let lines = text.lines().filter(|line| line.contains("${")).filter_map(|line| {
-        let changed = with_defaults(line, MAX_VARIABLES);
-        (changed != line).then(|| format!("{changed}\n"))
-    });
-    lines.collect()
+    changed_lines(text, |line| with_defaults(line, MAX_VARIABLES))
+}
+
+/// A script with further lines: those that have other words for the shell than they show, as these words.
+pub(crate) fn with_lines_of_shell(text: String) -> String {
+    [with_escapes_decoded, with_braces_expanded]
+        .into_iter()
+        .fold(text, |text, change| format!("{text}\n{}", changed_lines(&text, change)))
+}
+
+/// The lines of a text that a change makes others, so changed.
+fn changed_lines(text: &str, change: impl Fn(&str) -> String) -> String {
+    let lines = text.lines().map(|line| (line, change(line)));
+    lines.filter(|(line, changed)| line != changed).map(|(_, changed)| changed + "\n").collect()
 }
 
 /// The text with the words of `${T:-word}`, `${T=word}` and their like; other variables stay as they are.

@@ -306,8 +306,23 @@ fn commands_of_settings_aliases_hooks_and_variables_run_the_same_scripts() {
         ("jq -L own .", "own/z.jq"),
         ("gpg --homedir own", "own/gpg.conf"),
         ("go run ./own", "own/main.go"),
+        ("git -c core.hooksPath=own commit", "own/pre-commit"),
+        ("git -c core.fsmonitor=z.sh status", "z.sh"),
+        ("T=own git --config-env=core.hooksPath=T commit", "own/pre-commit"),
+        (
+            "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.hooksPath GIT_CONFIG_VALUE_0=own git commit",
+            "own/pre-push",
+        ),
+        ("sh own/z{1,2}.sh", "own/z1.sh"),
+        ("for i in own/z{1..3}.sh; do . ./$i; done", "own/z2.sh"),
+        ("bash -c 'sh own/z{,2}'", "own/z2"),
+        ("sh own/{1..500}.sh", "own/499.sh"),
+        ("sh $'own/\\x7a'", "own/z"),
+        ("git archive HEAD own | tar xO | sh", "own/z.txt"),
+        ("gcc -Bown/ -c x.c", "own/cc1"),
+        ("gcc -specs=lib/a -c x.c", "lib/a"),
     ] {
-        let quoted = command.replace('"', "\\\"");
+        let quoted = command.replace('\\', "\\\\").replace('"', "\\\"");
         let files = [("tools/x.sh", ""), ("lib/a", "")];
         let hook = [("tools/x.sh", ""), ("lib/a", ""), (".git/hooks/pre-commit", command)];
         let variable = vec![("GIT_PAGER".to_owned(), command.to_owned())];
@@ -328,6 +343,48 @@ fn commands_of_settings_aliases_hooks_and_variables_run_the_same_scripts() {
                 assert!(!named.contains(other, FILE), "{place}: {other}");
             }
         }
+    }
+}
+
+#[test]
+fn options_of_git_in_aliases_count_as_settings() {
+    let config = "[alias]\n\tci = -c core.hooksPath=hk commit\n\tco = --config-env=core.hooksPath=HKV commit\n\
+                  \tst = -c core.fsmonitor=fsm.sh -c alias.x='!sh deep/x' status\n[url \"ext::sh -c own/p %S\"]\n\tinsteadOf = own:\n";
+    let (_directory, top) = repository(config, &[("hk/pre-push", "sh tools/more.sh\n"), ("fsm.sh", "")]);
+    let variables = [
+        ("HKV", "more"),
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "core.hooksPath"),
+        ("GIT_CONFIG_VALUE_0", "by-variable"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let users = UsersMachine { variables, ..UsersMachine::default() };
+    let named = NamedPaths::of(&Repository::around(&top), &top, &users);
+    for path in [
+        "hk/pre-commit",
+        "tools/more.sh",
+        "more/pre-commit",
+        "fsm.sh",
+        "deep/x",
+        "own/p",
+        "by-variable/update",
+    ] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    assert!(!named.contains("src/main.rs", FILE), "{named:?}");
+}
+
+#[test]
+fn options_that_load_files_at_the_top_are_known() {
+    let hook = "gcc -specs=specs @args -c x.c; cc -wrapper w,--args y.c; eslint --plugin react src\n";
+    let files = [(".git/hooks/pre-commit", hook), ("specs", ""), ("args", ""), ("w", ""), ("react/a", "")];
+    let (_directory, top) = repository("", &files);
+    let named = named_in(&top);
+    for path in ["specs", "args"] {
+        assert!(named.contains(path, FILE), "{path}: {named:?}");
+    }
+    for path in ["react/a", "src/a.js", "x.c"] {
+        assert!(!named.contains(path, FILE), "{path}: {named:?}");
     }
 }
 
@@ -449,7 +506,7 @@ fn directories_that_run_parts_runs_are_named_before_they_exist() {
         "cd $ROOT/tools; exec run-parts ./",
         "run-parts $TOP/tools",
     ] {
-        let quoted = command.replace('"', "\\\"");
+        let quoted = command.replace('\\', "\\\\").replace('"', "\\\"");
         for (config, hook) in [
             (format!("[alias]\n\tx = \"!{quoted}\"\n"), ""),
             (format!("[core]\n\tfsmonitor = \"{quoted}\"\n"), ""),

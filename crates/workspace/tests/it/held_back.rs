@@ -213,6 +213,29 @@ async fn what_git_or_a_tool_would_run_by_a_detour_is_held_back() {
             &[("store/info/commit-graph", "evil\n")],
             "store/info/commit-graph",
         ),
+        // Settings that an alias or a hook has for one command.
+        (
+            "git config alias.ci '-c core.hooksPath=hk commit'",
+            &[("hk/pre-commit", "evil\n")],
+            "hk/pre-commit",
+        ),
+        (
+            "mkdir -p .git/hooks; echo 'git -c core.hooksPath=hk hook run x' > .git/hooks/pre-push",
+            &[("hk/x", "evil\n")],
+            "hk/x",
+        ),
+        // Words that a shell makes of others.
+        (
+            "mkdir -p .git/hooks tl; echo 1 > tl/k; git add tl; echo 'sh tl/x{1,2}.sh' > .git/hooks/pre-commit",
+            &[("tl/x1.sh", "evil\n")],
+            "tl/x1.sh",
+        ),
+        ("git config alias.x \"!sh \\$'tl/\\\\x78'\"", &[("tl/x", "evil\n")], "tl/x"),
+        (
+            "mkdir -p .git/hooks; echo 'git archive HEAD tl | tar xO | sh' > .git/hooks/pre-commit",
+            &[("tl/x", "evil\n")],
+            "tl/x",
+        ),
         (
             "git config extensions.worktreeConfig true; git worktree add -q ../wt -b other; git -C ../wt config --worktree core.hooksPath ../${PWD##*/}/tools",
             &[("tools/pre-commit", "evil\n")],
@@ -252,6 +275,27 @@ async fn what_the_users_home_path_and_variables_lead_to_is_held_back() {
     fixture.work(&workspace, &files);
     let why = refusal(fixture.land(&workspace, &revision).await);
     assert_eq!(why, LandingRefusal::SelfActing(held.map(str::to_owned).to_vec()));
+}
+
+#[tokio::test]
+async fn programs_behind_links_on_the_search_path_are_held_back() {
+    for (entry, held) in
+        [("$TOP/bin", "lib/t.sh"), ("bin", "lib/t.sh"), ("tools", "real/ls"), ("bin/sub", "real/ls")]
+    {
+        let mut fixture = HubFixture::new().await;
+        let root = fixture.root().canonicalize().unwrap();
+        fs::create_dir(root.join("bin")).unwrap();
+        for (link, target) in [("bin/mytool", "../lib/t.sh"), ("bin/sub", "../real"), ("tools", "real")] {
+            symlink(target, root.join(link)).unwrap();
+        }
+        fixture.commit(&[("lib/t.sh", "#!/bin/sh\n"), ("real/k", "")]);
+        let entry = entry.replace("$TOP", &root.display().to_string());
+        fixture.hub.users.search_path = vec![PathBuf::from(&entry), PathBuf::from("/bin")];
+        let (workspace, revision) = fixture.workspace().await;
+        fixture.work(&workspace, &[(held, "touch /pwned\n"), ("lib/other.sh", "")]);
+        let why = refusal(fixture.land(&workspace, &revision).await);
+        assert_eq!(why, LandingRefusal::SelfActing(vec![held.to_owned()]), "{entry}");
+    }
 }
 
 #[tokio::test]
