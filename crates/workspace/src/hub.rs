@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::shown_name;
 use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, remove_tree, show_bytes};
 use autonoe_git::{Finished, GitRoom, Skeleton, broken, is_hash, pipe, write_ref};
@@ -406,9 +407,24 @@ fn why_refused(packed: &Finished, indexed: &Finished) -> String {
     match (packed.code, indexed.code) {
         (0, 12) => format!("a commit has more files than {} of names can list", show_bytes(MAX_NAMES)),
         (0, 11) => format!("an object is missing or not what its hash says ({})", indexed.reason()),
-        (0, _) => format!("an object is malformed ({})", indexed.reason()),
+        (0, _) => malformed(&indexed.stderr)
+            .unwrap_or_else(|| format!("an object is malformed ({})", indexed.reason())),
         // What cannot be indexed is not packed to its end, and git is silent about that.
         _ if packed.stderr.trim().is_empty() => format!("its objects cannot be read ({})", indexed.reason()),
         _ => format!("its objects cannot be read ({})", packed.reason()),
     }
+}
+
+/// What git says about an object that it does not accept, as `error: object <hash>: <kind>: <why>`. The kind is named after the file that the object
+/// is, if it is one that git reads.
+fn malformed(stderr: &str) -> Option<String> {
+    let found = stderr.lines().find_map(|line| line.trim().strip_prefix("error: object "));
+    let (object, rest) = found?.split_once(": ")?;
+    let (kind, why) = rest.split_once(": ").unwrap_or((rest, rest));
+    let why = shown_name(why);
+    let file = ["gitmodules", "gitattributes"].into_iter().find(|file| kind.starts_with(file));
+    Some(match file {
+        Some(file) => format!("git does not accept its .{file}: {why}"),
+        None => format!("git does not accept the object {}: {why}", shown_name(object)),
+    })
 }

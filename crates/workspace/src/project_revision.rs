@@ -7,6 +7,9 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_git::{Finished, GitRoom};
 use autonoe_sandbox::Repository;
 
+/// Exit code of [`FACTS`] if the last commit cannot be read.
+const IS_INCOMPLETE: i32 = 5;
+
 /// Prints what is needed about the repository around `$1`, a line each, then its tags. `-` stands for what it does not have. `$2` is an
 /// object directory with all of its objects, since it may borrow some from places that are not in the room. The file `$3` has what the user's git
 /// ignores beside what `.gitignore` files say.
@@ -133,6 +136,13 @@ impl ProjectRevision {
 }
 
 fn unreadable(root: &Path, facts: &Finished) -> Fault {
-    let message = format!("The repository of {} cannot be read: {}.", root.display(), facts.reason());
-    Fault::permanent(FaultLayer::Config, "workspace", message).hint("Run `git status` there.")
+    let (why, hint) = match facts.code {
+        IS_INCOMPLETE => (
+            "an object of the last commit is missing or damaged".to_owned(),
+            "`git fsck --full` there names it; get it from another clone, such as with `git fetch --refetch`.",
+        ),
+        _ => (facts.reason(), "Run `git status` there."),
+    };
+    let message = format!("The repository of {} cannot be read: {why}.", root.display());
+    Fault::permanent(FaultLayer::Config, "workspace", message).hint(hint)
 }

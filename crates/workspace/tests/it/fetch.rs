@@ -165,3 +165,15 @@ async fn work_for_which_there_is_no_space_is_refused_with_that_reason() {
     shell("rm fill");
     assert_eq!(fixture.hub.fetch(&workspace).await.unwrap(), commit);
 }
+
+#[tokio::test]
+async fn a_malformed_file_of_git_is_named() {
+    let fixture = HubFixture::new().await;
+    let (workspace, _) = fixture.workspace().await;
+    let modules = "[submodule \"s\"]\n\tpath = s\n\turl = ./x\n\tupdate = !evil\n";
+    fixture.work(&workspace, &[(".gitmodules", modules)]);
+    let fault = fixture.hub.fetch(&workspace).await.unwrap_err();
+    let expected =
+        "cannot be used: git does not accept its .gitmodules: disallowed submodule update setting: !evil.";
+    assert!(fault.message.contains(expected), "{}", fault.message);
+}

@@ -143,3 +143,18 @@ async fn a_bare_repository_is_refused_and_stays_as_it_is() {
     assert!(message.contains("it is a bare repository"), "{message}");
     assert!(!fixture.path(".git").exists() && !fixture.path(".git.autonoe").exists());
 }
+
+#[tokio::test]
+async fn a_last_commit_without_its_files_is_named_as_the_problem() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("more.txt", "")]);
+    let tree = fixture.git(&["rev-parse", "HEAD^{tree}"]);
+    fs::remove_file(fixture.path(&format!(".git/objects/{}/{}", &tree[..2], &tree[2..]))).unwrap();
+    let fault = fixture.hub.update().await.unwrap_err();
+    assert!(
+        fault.message.ends_with("an object of the last commit is missing or damaged."),
+        "{}",
+        fault.message
+    );
+    assert!(fault.hint.is_some_and(|hint| hint.contains("git fsck --full")));
+}
