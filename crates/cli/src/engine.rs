@@ -700,8 +700,9 @@ fn landing_event(event: SiteEvent) -> RunEvent {
                 ".autonoe-note.md cannot be read ({why}), so the agent's note was not written there."
             ),
         },
-        SiteEvent::Landed { branch, commit, ci_files, hook_files } => {
-            RunEvent::Landing { branch, commit, why: None, advice: None, ci_files, hook_files }
+        SiteEvent::Landed { branch, commit, ci_files, hook_files, filtered_files } => {
+            let advice = present::filtered_files(&filtered_files);
+            RunEvent::Landing { branch, commit, why: None, advice, ci_files, hook_files }
         }
         SiteEvent::Apart { branch, commit, why } => RunEvent::Landing {
             advice: Some(why.advice(&branch)),

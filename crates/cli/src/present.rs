@@ -22,7 +22,8 @@ pub use end_text::end_text;
 pub use event_log::{EventLog, EventLogReader, LoggedEvent, runs as logged_runs};
 pub use json::JsonSink;
 pub use messages::{
-    beginning, ci_files, cut, debug_line, hook_files, landed, left_out, not_landed, short, status_tag, unseen,
+    beginning, ci_files, cut, debug_line, filtered_files, hook_files, landed, left_out, not_landed, short,
+    status_tag, unseen,
 };
 pub use plan_text::{CostEstimate, plan_text};
 pub use presenter::{LineTimes, Presenter, Verbosity};

@@ -203,16 +203,25 @@ fn unlanded(project: &Project, environment: &Environment) -> Result<Option<Unlan
     runtime()?.block_on(async { open_hub(project, environment).await?.unlanded().await })
 }
 
+/// That a killed run has left commits which are not in the hub; `None` if it has not.
+pub fn left_in_workspace(project: &Project) -> Option<&'static str> {
+    HubLayout::in_state(project.state_dir()).has_commits_in_workspace().then_some(
+        "A run that was killed left commits in its workspace; the next `autonoe run` continues them",
+    )
+}
+
 /// What a killed process has left, a sentence each.
 pub fn left_by_kill(project: &Project) -> Vec<&'static str> {
     let hub = HubLayout::in_state(project.state_dir());
-    let landing = hub.has_unfinished_landing().then_some(
-        "A landing was interrupted, so your files are only partly as after it; `autonoe land` finishes it",
-    );
-    let commits = hub.has_commits_in_workspace().then_some(
-        "A run that was killed left commits in its workspace; the next `autonoe run` continues them",
-    );
-    landing.into_iter().chain(commits).collect()
+    let landing = hub.begin_of_unfinished_landing().map(|begin| match begin == last_commit(project.root()) {
+        true => {
+            "A landing was interrupted, so your files are only partly as after it; `autonoe land` finishes it"
+        }
+        false => {
+            "A landing was interrupted, so your files are only partly as after it; your branch has moved since, so `autonoe land` takes back what it had written"
+        }
+    });
+    landing.into_iter().chain(left_in_workspace(project)).collect()
 }
 
 /// Whether a repository may have branches of runs that are not merged.

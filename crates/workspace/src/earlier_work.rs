@@ -11,7 +11,7 @@ use autonoe_git::{GitRoom, is_hash, write_ref};
 use crate::hub::Hub;
 use crate::hub_layout::WORKSPACE;
 use crate::landing::LandingTarget;
-use crate::landing_error::LandingRefusal;
+use crate::landing_error::{KnownSince, LandingRefusal};
 use crate::landings::Removed;
 use crate::leftovers::Locks;
 use crate::merging::Merge;
@@ -84,7 +84,9 @@ impl Hub {
                 return self.leave_behind(&existing, &commit, from, why).await.map(EarlierWork::LeftBehind);
             }
         }
-        if from.commit.as_ref() != Some(&commit) && self.is_rewritten(&commit, from).await? {
+        let begin = self.begin_of(&existing);
+        if from.commit.as_ref() != Some(&commit) && self.is_rewritten(&commit, begin.as_deref(), from).await?
+        {
             return Ok(EarlierWork::None);
         }
         let why = match self.merged_with_users(&existing, &commit, from).await? {
@@ -140,10 +142,10 @@ impl Hub {
         from: &ProjectRevision,
     ) -> Result<Option<(String, LandingRefusal)>, Fault> {
         let Some((landed, branch)) = self.last_on_named_branch(commit, from).await? else { return Ok(None) };
-        if self.is_landed(&landed, from).await? || self.is_rewritten(&landed, from).await? {
+        if self.is_landed(&landed, from).await? || self.is_rewritten(&landed, None, from).await? {
             return Ok(None);
         }
-        let why = self.why_not_on_branch(&branch, &landed, from).await?;
+        let why = self.why_not_on_branch(&branch, &landed, KnownSince::Landing, from).await?;
         Ok(why.map(|why| (landed, why)))
     }
 
@@ -161,6 +163,10 @@ impl Hub {
         written.map_err(|error| self.unwritable(&error))?;
         let why = match why {
             LandingRefusal::Diverged if !self.has_common(commit, from).await? => LandingRefusal::Unrelated,
+            LandingRefusal::Diverged => match self.begin_of(workspace) {
+                Some(begin) => self.why_dropped(&begin, from).await?.unwrap_or(why),
+                None => why,
+            },
             why => why,
         };
         let workspace = self.described(WORKSPACE, &earlier, from);

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
+use crate::unfinished_landing::LandingRecord;
 use crate::workspace_head::head_commit;
 
 /// The workspace of `run`.
@@ -86,6 +87,11 @@ impl HubLayout {
     /// Whether a process was killed while it landed commits.
     pub fn has_unfinished_landing(&self) -> bool {
         self.landing_record().exists()
+    }
+
+    /// The user's commit from which a landing began during which a process was killed, if there was one; `None` without such a landing.
+    pub fn begin_of_unfinished_landing(&self) -> Option<Option<String>> {
+        self.has_unfinished_landing().then(|| LandingRecord::read(&self.landing_record())?.old)
     }
 
     /// The record of a landing that has begun.

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -144,9 +145,44 @@ pub enum Landing {
         ci_files: Vec<String>,
         /// Changed files that the user's hooks run through other programs.
         hook_files: Vec<HookFile>,
+        /// Changed files that the user's git has filters for, which have not run.
+        filtered_files: Vec<String>,
     },
     /// The commits are on a branch of their own.
     Apart { branch: String, why: LandingRefusal },
+}
+
+/// What has become of a landing during which a process was killed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InterruptedLanding {
+    Finished {
+        commit: String,
+        landing: Landing,
+    },
+    /// The user has committed, edited files or switched branches since, so these are as the user's commit has them again.
+    TakenBack {
+        files: Vec<String>,
+    },
+}
+
+impl InterruptedLanding {
+    fn taken_back(files: Vec<String>) -> Option<Self> {
+        (!files.is_empty()).then_some(Self::TakenBack { files })
+    }
+}
+
+impl fmt::Display for InterruptedLanding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Finished { .. } => write!(f, "A landing that was interrupted is finished now."),
+            Self::TakenBack { files } => write!(
+                f,
+                "A landing that was interrupted was taken back: {} file(s) are as your last commit has them again ({}).",
+                files.len(),
+                list_files(files)
+            ),
+        }
+    }
 }
 
 /// Where commits are to land.
@@ -217,12 +253,12 @@ impl Hub {
         left
     }
 
-    /// Finishes a landing during which a process was killed. Returns its commit and how it landed; `None` if it did not. `settled` is what has
-    /// been settled until now.
+    /// Finishes a landing during which a process was killed; `None` if there is none, or it had written nothing. `settled` is what has been
+    /// settled until now.
     pub async fn finish_interrupted_landing(
         &self,
         settled: &Settled,
-    ) -> Result<Option<(String, Landing)>, Fault> {
+    ) -> Result<Option<InterruptedLanding>, Fault> {
         if self.unfinished_landing().is_none() {
             return Ok(None);
         }
@@ -231,10 +267,10 @@ impl Hub {
         self.finish_landing(&from, settled).await
     }
 
-    /// Takes back what a landing had written during which a process was killed.
-    pub async fn take_back_interrupted_landing(&self) -> Result<(), Fault> {
+    /// Takes back what a landing had written during which a process was killed; `None` if there was nothing.
+    pub async fn take_back_interrupted_landing(&self) -> Result<Option<InterruptedLanding>, Fault> {
         let Some(record) = self.unfinished_landing() else {
-            return Ok(());
+            return Ok(None);
         };
         let _turn = self.landing_turn().await?;
         let from = self.update().await?;
@@ -242,9 +278,9 @@ impl Hub {
         let attempt = LandingAttempt::begin(self, &record.commit, &before).await?;
         let taken = attempt.take_back(&record, from.commit.as_deref()).await;
         attempt.close().await;
-        taken?;
+        let taken = taken?;
         self.forget_landing();
-        Ok(())
+        Ok(InterruptedLanding::taken_back(taken))
     }
 
     /// Like [`Self::finish_interrupted_landing`]. The caller must have a landing turn.
@@ -252,26 +288,27 @@ impl Hub {
         &self,
         from: &ProjectRevision,
         settled: &Settled,
-    ) -> Result<Option<(String, Landing)>, Fault> {
+    ) -> Result<Option<InterruptedLanding>, Fault> {
         let Some(record) = self.unfinished_landing() else {
             return Ok(None);
         };
         let is_where_it_was = (from.branch.as_ref(), &from.commit) == (Some(&record.branch), &record.old);
         let before = ProjectRevision { commit: record.old.clone(), ..from.clone() };
         let attempt = LandingAttempt::begin(self, &record.commit, &before).await?;
+        let mut taken = Vec::new();
         let finishing = async {
-            attempt.take_back(&record, from.commit.as_deref()).await?;
+            taken = attempt.take_back(&record, from.commit.as_deref()).await?;
             if !is_where_it_was {
                 self.forget_landing();
-                return Ok(None);
+                return Ok(InterruptedLanding::taken_back(std::mem::take(&mut taken)));
             }
             attempt.copy_objects().await?;
             let changed = attempt.changed_files().await?;
             let same = attempt.try_update(&changed).await?;
             attempt.fast_forward(&record.branch, &changed, same).await?;
             self.note_landing(Some(&record.branch), &record.commit, settled)?;
-            let landing = attempt.landed(record.branch.clone(), &changed);
-            Ok(Some((record.commit.clone(), landing)))
+            let landing = attempt.landed(record.branch.clone(), &changed).await?;
+            Ok(Some(InterruptedLanding::Finished { commit: record.commit.clone(), landing }))
         };
         let finished = finishing.await;
         attempt.close().await;
@@ -279,7 +316,7 @@ impl Hub {
             Ok(landed) => Ok(landed),
             Err(LandingError::Refused(_)) => {
                 self.forget_landing();
-                Ok(None)
+                Ok(InterruptedLanding::taken_back(taken))
             }
             Err(LandingError::Failed(fault)) => Err(fault),
         }
@@ -365,13 +402,16 @@ impl<'a> LandingAttempt<'a> {
             },
         };
         match landed {
-            Ok(branch) => Ok(self.landed(branch, &changed)),
+            Ok(branch) => self.landed(branch, &changed).await,
             Err(LandingError::Refused(why)) => {
-                let why = match why {
-                    LandingRefusal::Moved if self.run(IS_RELATED, &[]).await?.code == 3 => {
+                let why = match (why, &self.from.commit) {
+                    (LandingRefusal::Moved, _) if self.run(IS_RELATED, &[]).await?.code == 3 => {
                         LandingRefusal::Unrelated
                     }
-                    why => why,
+                    (LandingRefusal::Moved, Some(before)) => {
+                        self.why_dropped(before).await?.unwrap_or(LandingRefusal::Moved)
+                    }
+                    (why, _) => why,
                 };
                 let why = self.with_acting_files(why, &changed).await?;
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
@@ -380,11 +420,13 @@ impl<'a> LandingAttempt<'a> {
         }
     }
 
-    fn landed(&self, branch: String, changed: &[ChangedFile]) -> Landing {
+    async fn landed(&self, branch: String, changed: &[ChangedFile]) -> Result<Landing, Fault> {
         let paths = || changed.iter().map(|file| file.path.as_str());
         let ci_files = paths().filter(|path| is_ci_file(path)).map(str::to_owned).collect();
         let hook_files = files_run_by_hooks(self.hub.root(), self.hub.home(), paths());
-        Landing::Landed { branch, ci_files, hook_files }
+        let is_checked_out = self.from.branch.as_ref() == Some(&branch);
+        let filtered_files = if is_checked_out { self.filtered_files(changed).await? } else { Vec::new() };
+        Ok(Landing::Landed { branch, ci_files, hook_files, filtered_files })
     }
 
     /// Whatever prevents a landing, the user may merge by hand.
@@ -499,8 +541,8 @@ impl<'a> LandingAttempt<'a> {
         match (branch, &self.from.branch) {
             (Some(now), Some(before)) if now == *before && commit == self.from.commit => Ok(now),
             (Some(now), Some(before)) if now == *before => Err(LandingRefusal::Moved.into()),
-            (Some(to), _) => Err(LandingRefusal::Switched { to }.into()),
-            (None, _) => Err(self.without_branch().into()),
+            (Some(to), _) => Err(LandingRefusal::Switched { to, wanted: self.wanted_branch().await? }.into()),
+            (None, _) => Err(self.without_branch().await?.into()),
         }
     }
 

@@ -5,15 +5,38 @@ use std::fmt;
 use autonoe_core::fault::Fault;
 use autonoe_core::file_names::list_names;
 
+use crate::project_files::is_of_user_only;
+
+/// The branch for which commits were made, while another one or none is checked out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WantedBranch {
+    There(String),
+    /// The user has removed it.
+    Gone(String),
+    /// None was checked out then either.
+    Unknown,
+}
+
+/// Since when the branch that the user named was known to have commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KnownSince {
+    /// It had them when the run began.
+    Begin,
+    /// The run has brought them there.
+    Landing,
+}
+
 /// Why the user's branch was left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LandingRefusal {
     /// HEAD names no branch.
-    Detached,
+    Detached { wanted: WantedBranch },
     /// The user has checked out another branch since.
-    Switched { to: String },
+    Switched { to: String, wanted: WantedBranch },
     /// The user's branch has other commits now.
     Moved,
+    /// The user's branch does not have so many commits up to `begin`, on which they stand.
+    Dropped { count: usize, begin: String, branch: String },
     /// The commits do not continue the one from which the workspace was made.
     Diverged,
     /// They conflict with the user's in these files.
@@ -54,10 +77,10 @@ pub enum LandingRefusal {
     CheckedOut { branch: String },
     /// The branch that the user named has other commits.
     Elsewhere { branch: String },
-    /// The user has removed the branch after commits of the run had landed there.
-    BranchGone { branch: String },
-    /// The user has removed commits of the run from the branch.
-    BranchReset { branch: String },
+    /// The user has removed the branch that the user named.
+    BranchGone { branch: String, since: KnownSince },
+    /// The user has removed commits from it.
+    BranchReset { branch: String, since: KnownSince },
 }
 
 /// Files that are named; the rest is counted.
@@ -72,12 +95,30 @@ pub fn list_files(files: &[String]) -> String {
     }
 }
 
+/// The beginning of a commit's hash.
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// Lists those that only the user and Autonoe write, and those that programs act on; `None` if there are none.
+fn told_apart(files: &[String]) -> (Option<String>, Option<String>) {
+    let (users, acting): (Vec<String>, Vec<String>) =
+        files.iter().cloned().partition(|file| is_of_user_only(file));
+    let listed = |files: Vec<String>| (!files.is_empty()).then(|| list_files(&files));
+    (listed(users), listed(acting))
+}
+
 impl fmt::Display for LandingRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Detached => write!(f, "no branch is checked out"),
-            Self::Switched { to } => write!(f, "'{to}' is checked out now"),
+            Self::Detached { .. } => write!(f, "no branch is checked out"),
+            Self::Switched { to, .. } => write!(f, "'{to}' is checked out now"),
             Self::Moved => write!(f, "your branch has moved since the run began"),
+            Self::Dropped { count, begin, .. } => write!(
+                f,
+                "they stand on {count} commit(s) that your branch does not have, up to {}, and that would come with them",
+                short(begin)
+            ),
             Self::Diverged => write!(f, "they do not continue your branch as it is"),
             Self::Conflict(files) => write!(f, "they conflict with yours in {}", list_files(files)),
             Self::Unrelated => write!(f, "they have no commit in common with your branch"),
@@ -88,17 +129,27 @@ impl fmt::Display for LandingRefusal {
                 )
             }
             Self::SelfActing(files) => {
-                write!(
-                    f,
-                    "programs on your machine would act on these files by themselves: {}",
-                    list_files(files)
-                )
+                let (users, acting) = told_apart(files);
+                let acting = acting.map(|files| {
+                    format!("programs on your machine would act on these files by themselves: {files}")
+                });
+                let users = users.map(|files| format!("only you and Autonoe write these files: {files}"));
+                write!(f, "{}", acting.into_iter().chain(users).collect::<Vec<_>>().join("; "))
             }
-            Self::AndSelfActing { why, files } => write!(
-                f,
-                "{why}; before you merge them, look at files that programs on your machine would act on by themselves: {}",
-                list_files(files)
-            ),
+            Self::AndSelfActing { why, files } => {
+                let (users, acting) = told_apart(files);
+                write!(f, "{why}; before you merge them, look at files")?;
+                if let Some(files) = &acting {
+                    write!(f, " that programs on your machine would act on by themselves: {files}")?;
+                }
+                match users {
+                    Some(files) if acting.is_some() => {
+                        write!(f, "; and at those that only you and Autonoe write: {files}")
+                    }
+                    Some(files) => write!(f, " that only you and Autonoe write: {files}"),
+                    None => Ok(()),
+                }
+            }
             Self::Protected(files) => {
                 write!(f, "they change files that your checks judge by: {}", list_files(files))
             }
@@ -123,17 +174,37 @@ impl fmt::Display for LandingRefusal {
             Self::Locked(why) => write!(f, "your branch cannot be changed: {why}"),
             Self::CheckedOut { branch } => write!(f, "'{branch}' is checked out"),
             Self::Elsewhere { branch } => write!(f, "'{branch}' has commits that these do not continue"),
-            Self::BranchGone { branch } => {
+            Self::BranchGone { branch, since: KnownSince::Landing } => {
                 write!(f, "'{branch}', on which commits of the run landed, is gone")
             }
-            Self::BranchReset { branch } => {
+            Self::BranchGone { branch, since: KnownSince::Begin } => {
+                write!(f, "'{branch}', which was there when the run began, is gone")
+            }
+            Self::BranchReset { branch, since: KnownSince::Landing } => {
                 write!(f, "'{branch}' no longer has the commits of the run that landed there")
+            }
+            Self::BranchReset { branch, since: KnownSince::Begin } => {
+                write!(f, "'{branch}' no longer has the commits that it had when the run began")
             }
         }
     }
 }
 
 impl LandingRefusal {
+    /// The files that are the reason, if the sentence does not name all of them.
+    pub fn more_files(&self) -> &[String] {
+        let files = match self {
+            Self::Conflict(files)
+            | Self::SelfActing(files)
+            | Self::AndSelfActing { files, .. }
+            | Self::Protected(files)
+            | Self::Gitlinks(files)
+            | Self::Names(files) => files,
+            _ => return &[],
+        };
+        if files.len() > NAMED_FILES { files } else { &[] }
+    }
+
     /// How the user gets the commits, which are on `branch`.
     pub fn advice(&self, branch: &str) -> String {
         self.advice_with(branch, "")
@@ -159,9 +230,18 @@ impl LandingRefusal {
             }
             Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
-            Self::Detached | Self::Switched { .. } | Self::Unborn => {
-                format!("check out the branch that they are for, then {land}")
-            }
+            Self::Detached { wanted } | Self::Switched { wanted, .. } => match wanted {
+                WantedBranch::There(wanted) => format!("git switch {wanted}, then {land}"),
+                WantedBranch::Gone(wanted) => format!(
+                    "'{wanted}', for which they are, is gone: check out another branch for them, then {land}; or to have it again with them: git branch {wanted} {branch}"
+                ),
+                WantedBranch::Unknown => format!("check out a branch for them, then {land}"),
+            },
+            Self::Unborn => format!("check out the branch that they are for, then {land}"),
+            Self::Dropped { begin, branch: users, .. } => format!(
+                "to get only those of the run: git rebase --onto {users} {} {branch} && git switch {users} && {merge}; to get all of them: {merge}",
+                short(begin)
+            ),
             Self::Files(_) | Self::Locked(_) => {
                 format!("when that is out of the way, {land} lands them on the branch that is checked out")
             }
@@ -177,10 +257,10 @@ impl LandingRefusal {
             | Self::NotConfirmed
             | Self::NotWanted => merge,
             Self::CheckedOut { branch: named } => format!("where '{named}' is checked out: {merge}"),
-            Self::Elsewhere { branch: named } | Self::BranchReset { branch: named } => {
+            Self::Elsewhere { branch: named } | Self::BranchReset { branch: named, .. } => {
                 format!("git switch {named} && {merge}")
             }
-            Self::BranchGone { branch: named } => format!("git branch {named} {branch}"),
+            Self::BranchGone { branch: named, .. } => format!("git branch {named} {branch}"),
         }
     }
 }
@@ -205,7 +285,7 @@ impl From<LandingRefusal> for LandingError {
 
 #[cfg(test)]
 mod tests {
-    use super::{LandingRefusal, list_files};
+    use super::{LandingRefusal, WantedBranch, list_files};
 
     #[test]
     fn names_stay_in_their_line() {
@@ -213,6 +293,52 @@ mod tests {
         let listed = list_files(&files);
         assert!(listed.starts_with("0[U+000A][LANDED], 1[U+000A]"), "{listed}");
         assert!(listed.ends_with("19[U+000A][LANDED] and 2 more"), "{listed}");
-        assert!(!LandingRefusal::SelfActing(files).to_string().contains('\n'));
+        let why = LandingRefusal::SelfActing(files);
+        assert!(!why.to_string().contains('\n'));
+        assert_eq!(why.more_files().len(), 22);
+        assert!(LandingRefusal::SelfActing(vec!["a".to_owned(); 20]).more_files().is_empty());
+    }
+
+    #[test]
+    fn files_of_the_user_are_told_from_those_that_act() {
+        let files = |files: &[&str]| files.iter().map(|file| (*file).to_owned()).collect::<Vec<_>>();
+        let users = files(&["a/.autonoe/status.json (ignored by git)", "SPEC.md"]);
+        let both = files(&[".autonoe/status.json", ".envrc"]);
+        let and = |files| LandingRefusal::AndSelfActing { why: Box::new(LandingRefusal::Moved), files };
+        for (why, expected) in [
+            (
+                LandingRefusal::SelfActing(users.clone()),
+                "only you and Autonoe write these files: a/.autonoe/status.json (ignored by git), SPEC.md",
+            ),
+            (
+                LandingRefusal::SelfActing(both.clone()),
+                "programs on your machine would act on these files by themselves: .envrc; only you and Autonoe write these files: .autonoe/status.json",
+            ),
+            (
+                and(users),
+                "your branch has moved since the run began; before you merge them, look at files that only you and Autonoe write: a/.autonoe/status.json (ignored by git), SPEC.md",
+            ),
+            (
+                and(both),
+                "your branch has moved since the run began; before you merge them, look at files that programs on your machine would act on by themselves: .envrc; and at those that only you and Autonoe write: .autonoe/status.json",
+            ),
+        ] {
+            assert_eq!(why.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_branch_for_which_commits_are_is_named() {
+        for (wanted, advice) in [
+            (WantedBranch::There("main".to_owned()), "git switch main, then `autonoe land`"),
+            (
+                WantedBranch::Gone("main".to_owned()),
+                "'main', for which they are, is gone: check out another branch for them, then `autonoe land`; or to have it again with them: git branch main b",
+            ),
+            (WantedBranch::Unknown, "check out a branch for them, then `autonoe land`"),
+        ] {
+            assert_eq!(LandingRefusal::Detached { wanted: wanted.clone() }.advice("b"), advice);
+            assert_eq!(LandingRefusal::Switched { to: "other".to_owned(), wanted }.advice("b"), advice);
+        }
     }
 }

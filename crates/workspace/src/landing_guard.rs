@@ -16,7 +16,7 @@ use crate::hub::ListProtected;
 use crate::ignore_change::ignores_less;
 use crate::inner_repositories::InnerRepositories;
 use crate::landing::{LandingAttempt, LandingConsent};
-use crate::landing_error::{LandingError, LandingRefusal};
+use crate::landing_error::{LandingError, LandingRefusal, WantedBranch};
 use crate::named_paths::{NamedPaths, is_in};
 use crate::project_files::{NOTE, SPEC};
 use crate::search_path::SearchPath;
@@ -61,6 +61,9 @@ const IN_PROGRESS: [&str; 6] =
 /// Prints whether only some of the files are checked out, which the user may have set since the run began.
 const IS_SPARSE: &str = r#"cd "$1" && git config --type=bool --default false core.sparseCheckout"#;
 
+/// Whether the user has the branch `$6`.
+const HAS_BRANCH: &str = r#"git -C "$1" rev-parse --verify --quiet "refs/heads/$6""#;
+
 /// Prints the old content of the file `$6`.
 const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4:$6" 2> /dev/null || true"#;
 
@@ -88,8 +91,20 @@ const MAX_HEADS: usize = 200;
 
 impl LandingAttempt<'_> {
     /// Why nothing lands while no branch is checked out: a rebase and the like check out none.
-    pub(crate) fn without_branch(&self) -> LandingRefusal {
-        self.in_progress().unwrap_or(LandingRefusal::Detached)
+    pub(crate) async fn without_branch(&self) -> Result<LandingRefusal, Fault> {
+        Ok(match self.in_progress() {
+            Some(refusal) => refusal,
+            None => LandingRefusal::Detached { wanted: self.wanted_branch().await? },
+        })
+    }
+
+    /// The branch that was checked out when the commits were made.
+    pub(crate) async fn wanted_branch(&self) -> Result<WantedBranch, Fault> {
+        let Some(wanted) = self.from.branch.clone() else { return Ok(WantedBranch::Unknown) };
+        Ok(match self.run(HAS_BRANCH, &[&wanted]).await?.code {
+            0 => WantedBranch::There(wanted),
+            _ => WantedBranch::Gone(wanted),
+        })
     }
 
     fn in_progress(&self) -> Option<LandingRefusal> {
@@ -106,7 +121,9 @@ impl LandingAttempt<'_> {
         }
         let directories = self.hub.repository().directories;
         if self.succeed(IS_SPARSE, &[]).await?.trim() == "true" {
-            return Err(LandingRefusal::Files("your checkout has only some of the files".to_owned()).into());
+            let why =
+                "your checkout has only some of the files; `git sparse-checkout disable` checks out all";
+            return Err(LandingRefusal::Files(why.to_owned()).into());
         }
         if directories.iter().any(|directory| has_split_index(directory)) {
             let why = "your index is split; `git update-index --no-split-index` joins it";

@@ -22,10 +22,12 @@ const REMEMBERED: usize = 500;
 const BEYOND: &str = r#"git --git-dir="$1" rev-list --topo-order "$2" "^$3""#;
 
 /// Whether the changes of `$2` are on the way to `$3` in other commits, as after a rebase, or a commit there has all of its changes or its files,
-/// as after a squash; in the repository `$1`.
+/// as after a squash; in the repository `$1`. What they stand on up to `$4`, if that is not empty and the user has dropped it, does not count.
 const IS_REWRITTEN: &str = r#"export GIT_DIR="$1"
 base=$(git merge-base "$2" "$3") || exit 1
-gone=$(git cherry "$3" "$2" 2> /dev/null) && ! echo "$gone" | grep -q '^+' && exit 0
+limit=
+[ -z "$4" ] || git merge-base --is-ancestor "$4" "$3" || limit=$4 base=$4
+gone=$(git cherry "$3" "$2" $limit 2> /dev/null) && ! echo "$gone" | grep -q '^+' && exit 0
 changes=$(git diff-tree -p "$base" "$2" | git patch-id --stable | cut -d ' ' -f 1)
 [ "$changes" ] && git log -p --no-merges --format='commit %H' "$base..$3" | git patch-id --stable | grep -q "^$changes " && exit 0
 git log --format=%T "$base..$3" | grep -qxF "$(git rev-parse "$2^{tree}")""#;
@@ -250,12 +252,18 @@ impl Hub {
         Ok(beyond?.stdout)
     }
 
-    /// Whether the user has the changes of a commit in other commits, or all of its files in one.
-    pub(crate) async fn is_rewritten(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
+    /// Whether the user has the changes of a commit in other commits, or all of its files in one. `begin` is the user's commit on which the work
+    /// stands, if that is known.
+    pub(crate) async fn is_rewritten(
+        &self,
+        commit: &str,
+        begin: Option<&str>,
+        from: &ProjectRevision,
+    ) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(false) };
         let room = self.room(self.layout.readable(), [])?;
         let git = self.layout.git_dir().display().to_string();
-        let found = room.run(IS_REWRITTEN, [git.as_str(), commit, head]).await;
+        let found = room.run(IS_REWRITTEN, [git.as_str(), commit, head, begin.unwrap_or_default()]).await;
         room.close().await;
         Ok(found?.code == 0)
     }

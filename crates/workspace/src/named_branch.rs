@@ -5,9 +5,10 @@ use std::ffi::OsStr;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::file_names::shown_name;
+use autonoe_git::is_hash;
 
 use crate::hub::Hub;
-use crate::landing_error::LandingRefusal;
+use crate::landing_error::{KnownSince, LandingRefusal};
 use crate::project_revision::ProjectRevision;
 
 /// Exit codes of [`CHECK`].
@@ -43,6 +44,9 @@ while [ "$above" != "${above%/*}" ]; do
 done
 exit 0"#;
 
+/// Prints the commit of the branch `$2` of the repository around `$1`.
+const TIP: &str = r#"git -C "$1" rev-parse --verify --quiet "refs/heads/$2^{commit}""#;
+
 /// Exit codes of [`HAS`].
 const IS_GONE: i32 = 11;
 const IS_RESET: i32 = 12;
@@ -55,25 +59,39 @@ export GIT_ALTERNATE_OBJECT_DIRECTORIES="$3/objects"
 git merge-base --is-ancestor "$4" "$tip" || exit 12"#;
 
 impl Hub {
-    /// Why a branch does not have a commit that has landed there; `None` if it has. What the user has removed must not come back by itself.
+    /// The commit of a branch of the user's; `None` if it does not exist.
+    pub(crate) async fn tip_of_branch(
+        &self,
+        branch: &str,
+        from: &ProjectRevision,
+    ) -> Result<Option<String>, Fault> {
+        let room = self.room([from.top.clone()].into_iter().chain(self.repository().directories), [])?;
+        let found = room.run(TIP, [from.top.as_os_str(), branch.as_ref()]).await;
+        room.close().await;
+        Ok(Some(found?.stdout.trim().to_owned()).filter(|tip| is_hash(tip)))
+    }
+
+    /// Why a branch does not have a commit that it had, or that has landed there; `None` if it has. What the user has removed must not come
+    /// back by itself.
     pub(crate) async fn why_not_on_branch(
         &self,
         branch: &str,
-        landed: &str,
+        had: &str,
+        since: KnownSince,
         from: &ProjectRevision,
     ) -> Result<Option<LandingRefusal>, Fault> {
         let readable = self.layout.readable().into_iter().chain([from.top.clone()]);
         let room = self.room(readable.chain(self.repository().directories), [])?;
         let git = self.layout.git_dir();
-        let args = [from.top.as_os_str(), branch.as_ref(), git.as_os_str(), landed.as_ref()];
+        let args = [from.top.as_os_str(), branch.as_ref(), git.as_os_str(), had.as_ref()];
         let found = room.run(HAS, args).await;
         room.close().await;
         let found = found?;
         let branch = branch.to_owned();
         match found.code {
             0 => Ok(None),
-            IS_GONE => Ok(Some(LandingRefusal::BranchGone { branch })),
-            IS_RESET => Ok(Some(LandingRefusal::BranchReset { branch })),
+            IS_GONE => Ok(Some(LandingRefusal::BranchGone { branch, since })),
+            IS_RESET => Ok(Some(LandingRefusal::BranchReset { branch, since })),
             _ => Err(self.failed(&found.reason())),
         }
     }

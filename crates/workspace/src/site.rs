@@ -15,8 +15,8 @@ use crate::earlier_work::{EarlierWork, Start};
 use crate::first_commit::Beginning;
 use crate::hub::{Hub, UNUSABLE};
 use crate::hub_layout::WORKSPACE;
-use crate::landing::{Landing, LandingConsent, LandingTarget};
-use crate::landing_error::LandingRefusal;
+use crate::landing::{InterruptedLanding, Landing, LandingConsent, LandingTarget};
+use crate::landing_error::{KnownSince, LandingRefusal};
 use crate::leftovers::{Leftovers, Locks};
 use crate::merge_queue::MergeQueue;
 use crate::own_edits::{OwnEditedFile, OwnFileChange};
@@ -68,6 +68,8 @@ pub struct WorkspaceSite {
     last_session: u32,
     /// The commit that landed last.
     last_landed: Option<String>,
+    /// The commit that the branch which the user named had when the run began.
+    named_tip: Option<String>,
     /// What is verified was verified on this commit; nothing after it lands.
     checked: CheckedCommit,
     /// The last commit on which all that has passed was checked again.
@@ -115,8 +117,12 @@ impl WorkspaceSite {
         let _turn = hub.landing_turn().await?;
         let (mut from, beginning) = hub.update_or_begin().await?;
         let is_half_landed = hub.unfinished_landing().is_some();
-        let finished = hub.finish_landing(&from, settled).await?;
-        let finished = finished.map(|(commit, landing)| SiteEvent::of_landing(commit, landing));
+        let (finished, taken_back) = match hub.finish_landing(&from, settled).await? {
+            Some(InterruptedLanding::Finished { commit, landing }) => {
+                (Some(SiteEvent::of_landing(commit, landing)), None)
+            }
+            taken_back => (None, taken_back.map(|taken_back| taken_back.to_string())),
+        };
         if is_half_landed {
             // What it had written was no change of the user's.
             from = hub.update().await?;
@@ -154,6 +160,7 @@ impl WorkspaceSite {
                 (None, Some(warning))
             }
         };
+        let warning = taken_back.into_iter().chain(warning).reduce(|all, more| format!("{all} {more}"));
         let workspace = match earlier {
             Some(workspace) => {
                 // They would be mixed with the work of the agents; so they are named as left out.
@@ -191,6 +198,13 @@ impl WorkspaceSite {
         {
             hub.check_named_branch(wanted, &from, Some(&start)).await?;
         }
+        let named_tip = match &options.target {
+            LandingTarget::Branch(named) => hub.tip_of_branch(named, &from).await?,
+            LandingTarget::CheckedOut => None,
+        };
+        if let Some(begin) = from.commit.as_ref().filter(|_| !options.is_throwaway) {
+            hub.note_begin(&branch, begin)?;
+        }
         let users = included.as_ref().or(from.commit.as_ref());
         // A run that is continued has included uncommitted changes before.
         let is_known = included.is_none() && start == Start::Resumed && options.includes_uncommitted;
@@ -221,6 +235,7 @@ impl WorkspaceSite {
             last_refusal: None,
             last_session: 0,
             last_landed: None,
+            named_tip,
             checked: CheckedCommit::default(),
             confirmed: None,
             landing_hold: LandingHold::default(),
@@ -699,8 +714,10 @@ impl WorkspaceSite {
     }
 
     async fn try_landing(&self, commit: &str, consent: LandingConsent) -> Result<Landing, Fault> {
-        if let (LandingTarget::Branch(named), Some(landed)) = (&self.options.target, &self.last_landed)
-            && let Some(why) = self.hub.why_not_on_branch(named, landed, &self.from).await?
+        let had = self.last_landed.as_ref().map(|landed| (landed, KnownSince::Landing));
+        let had = had.or(self.named_tip.as_ref().map(|tip| (tip, KnownSince::Begin)));
+        if let (LandingTarget::Branch(named), Some((had, since))) = (&self.options.target, had)
+            && let Some(why) = self.hub.why_not_on_branch(named, had, since, &self.from).await?
         {
             let (branch, why) = self.hub.leave_apart(&self.workspace, commit, &self.from, why).await?;
             return Ok(Landing::Apart { branch, why });

@@ -35,12 +35,16 @@ git update-index -z --force-remove --stdin < "$9" && restore "${10}" "$8" --stag
 
 impl LandingAttempt<'_> {
     /// Takes back files that are as the new commit has them, the beginnings of such files, and puts back old ones that were removed. `head` is
-    /// the user's commit now. What the user has committed or edited since stays.
-    pub(crate) async fn take_back(&self, record: &LandingRecord, head: Option<&str>) -> Result<(), Fault> {
+    /// the user's commit now. What the user has committed or edited since stays. Returns the files that were taken back.
+    pub(crate) async fn take_back(
+        &self,
+        record: &LandingRecord,
+        head: Option<&str>,
+    ) -> Result<Vec<String>, Fault> {
         let changed = self.run(CHANGED, &[]).await?;
         if changed.code != 0 {
             // The user has removed the commit from which it began.
-            return Ok(());
+            return Ok(Vec::new());
         }
         let same: HashSet<&String> = record.same.iter().collect();
         let changed = ChangedFile::parse(&changed.stdout).into_iter();
@@ -79,6 +83,7 @@ impl LandingAttempt<'_> {
         let of_landing: HashSet<&str> = restored.iter().chain(&removed).copied().collect();
         let restored: Vec<&str> =
             restored.into_iter().filter(|path| !self.is_below_file(path, &of_landing)).collect();
+        let taken_back = restored.iter().chain(&removed).map(|path| (*path).to_owned()).collect();
         let entries = staged.iter().map(|path| &**path).chain(restored.iter().chain(&removed).copied());
         let (old_entries, new_entries): (Vec<_>, Vec<_>) = entries.partition(|path| has.contains_key(path));
         let list = |name: &str, paths: &[&str]| {
@@ -92,10 +97,10 @@ impl LandingAttempt<'_> {
             list("old-entries", &old_entries)?,
         ];
         let taken = self.run_in_tree(TAKE_BACK, &lists.each_ref().map(String::as_str)).await?;
-        match head.filter(|_| taken.code != 0) {
-            Some(head) => self.check_restored(&restored, head, &taken).await,
-            None => Ok(()),
+        if let Some(head) = head.filter(|_| taken.code != 0) {
+            self.check_restored(&restored, head, &taken).await?;
         }
+        Ok(taken_back)
     }
 
     /// Whether a file or a link that the landing has not written is where a directory above a file was.

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,13 @@ pub(crate) struct LandingRecord {
     /// Files that the user had staged as the new commit has them, and that are the user's.
     #[serde(default)]
     pub(crate) same: Vec<String>,
+}
+
+impl LandingRecord {
+    pub(crate) fn read(file: &Path) -> Option<Self> {
+        let text = read_text(file, DOCUMENT_LIMIT).ok()??;
+        serde_json::from_str(&text).ok()
+    }
 }
 
 impl Hub {
@@ -44,7 +51,6 @@ impl Hub {
 
     /// The landing that a killed process has left unfinished.
     pub(crate) fn unfinished_landing(&self) -> Option<LandingRecord> {
-        let text = read_text(&self.record_file(), DOCUMENT_LIMIT).ok()??;
-        serde_json::from_str(&text).ok()
+        LandingRecord::read(&self.record_file())
     }
 }

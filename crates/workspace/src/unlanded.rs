@@ -100,12 +100,14 @@ impl Hub {
             let found = apart.iter().find(has_all).or_else(|| apart.iter().find(is_moved));
             users_branch = found.map(|found| found.branch.clone());
             apart.retain(|other| !is_of_run(&other.branch, &tip.branch) || other.commit != tip.commit);
-            let is_landed =
-                self.is_landed(&tip.commit, &from).await? || self.is_rewritten(&tip.commit, &from).await?;
+            let begin = self.begin_of_run(&tip.branch);
+            let is_landed = self.is_landed(&tip.commit, &from).await?
+                || self.is_rewritten(&tip.commit, begin.as_deref(), &from).await?;
             last = last.filter(|_| !is_landed);
         }
         for tip in std::mem::take(&mut apart) {
-            if !self.is_rewritten(&tip.commit, &from).await? {
+            let begin = self.begin_of_run(&tip.branch);
+            if !self.is_rewritten(&tip.commit, begin.as_deref(), &from).await? {
                 apart.push(tip);
             }
         }
@@ -217,7 +219,7 @@ impl Hub {
         self.checked_part(&unlanded.commit, unlanded.from.commit.as_deref(), verified).await
     }
 
-    /// Lands them. `settled` is what has been settled until now.
+    /// Lands them, unless the user has dropped commits on which they stand. `settled` is what has been settled until now.
     pub async fn land_unlanded(
         &self,
         unlanded: &Unlanded,
@@ -226,6 +228,17 @@ impl Hub {
     ) -> Result<Landing, Fault> {
         let Unlanded { branch, commit, from, .. } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
+        let why = match self.begin_of_run(branch).filter(|_| from.branch.is_some()) {
+            Some(begin) => {
+                let _turn = self.landing_turn().await?;
+                self.why_dropped(&begin, from).await?
+            }
+            None => None,
+        };
+        if let Some(why) = why {
+            let (branch, why) = self.leave_apart(&workspace, commit, from, why).await?;
+            return Ok(Landing::Apart { branch, why });
+        }
         let landing = self.land(&workspace, commit, from, &LandingTarget::CheckedOut, consent).await?;
         if let Landing::Landed { branch, .. } = &landing {
             self.note_landing(Some(branch), commit, settled)?;

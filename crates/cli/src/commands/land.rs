@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 use autonoe_core::clock::Clock as _;
 use autonoe_core::deliverable::DeliverableStatus;
 use autonoe_core::fault::{Fault, FaultLayer};
+use autonoe_core::file_names::shown_name;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ChangeError;
 use autonoe_report::{escape_controls, one_line};
 use autonoe_store::{LockHolder, Project, ProjectUse, StatusStore};
-use autonoe_workspace::{Discarded, HubLayout, Landing, LandingConsent, Settled, Unlanded};
+use autonoe_workspace::{
+    Discarded, HubLayout, InterruptedLanding, Landing, LandingConsent, LandingRefusal, Settled, Unlanded,
+};
 use clap::Args;
 use jiff::tz::TimeZone;
 
@@ -20,7 +23,7 @@ use crate::open_hub::open_hub;
 use crate::present;
 use crate::project_args::ProjectArgs;
 use crate::system::{SystemClock, runtime};
-use crate::unseen_commits::verified_commits_of;
+use crate::unseen_commits::{left_in_workspace, verified_commits_of};
 
 const NOTHING: &str = "Nothing is waiting to land.\n";
 const HAD_LANDED: &str = "Some of these commits had landed before, and your branch was reset since.";
@@ -74,12 +77,15 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         let settled = status.as_ref().map(Settled::of).unwrap_or_default();
         // It may have begun with more than the user wants.
         let finished = match args.discard || args.checked {
-            true => hub.take_back_interrupted_landing().await.map(|()| None)?,
+            true => hub.take_back_interrupted_landing().await?,
             false => hub.finish_interrupted_landing(&settled).await?,
         };
-        if let Some((commit, landing)) = &finished {
-            let mut lines = describe(commit, landing);
-            lines.push("A landing that was interrupted is finished now.".to_owned());
+        if let Some(interrupted) = &finished {
+            let mut lines = match interrupted {
+                InterruptedLanding::Finished { commit, landing } => describe(commit, landing),
+                InterruptedLanding::TakenBack { .. } => Vec::new(),
+            };
+            lines.push(interrupted.to_string());
             present::print_lines(&lines.join("\n"));
         }
         if args.discard {
@@ -87,7 +93,7 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
         }
         let Some(unlanded) = hub.unlanded().await? else {
             if finished.is_none() {
-                present::print(NOTHING);
+                present::print_lines(&nothing(&project));
             }
             return Ok(exit::DONE);
         };
@@ -118,15 +124,30 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
     })
 }
 
+fn nothing(project: &Project) -> String {
+    match left_in_workspace(project) {
+        Some(left) => format!("{NOTHING}{left}.\n"),
+        None => NOTHING.to_owned(),
+    }
+}
+
+/// A line for each file, if the sentence about the landing does not name all of them.
+fn all_files(why: &LandingRefusal) -> Option<String> {
+    let files: Vec<String> = why.more_files().iter().map(|file| format!("  {}", shown_name(file))).collect();
+    (!files.is_empty()).then(|| format!("All {} files:\n{}", files.len(), files.join("\n")))
+}
+
 fn describe(commit: &str, landing: &Landing) -> Vec<String> {
     match landing {
-        Landing::Landed { branch, ci_files, hook_files } => {
+        Landing::Landed { branch, ci_files, hook_files, filtered_files } => {
             let ci = (!ci_files.is_empty()).then(|| present::ci_files(ci_files));
             let hooks = (!hook_files.is_empty()).then(|| present::hook_files(hook_files));
-            [present::landed(branch, commit)].into_iter().chain(ci).chain(hooks).collect()
+            let filtered = present::filtered_files(filtered_files);
+            [present::landed(branch, commit)].into_iter().chain(filtered).chain(ci).chain(hooks).collect()
         }
         Landing::Apart { branch, why } => {
-            vec![present::not_landed(branch, commit, &why.to_string(), Some(&why.advice(branch)))]
+            let line = present::not_landed(branch, commit, &why.to_string(), Some(&why.advice(branch)));
+            [line].into_iter().chain(all_files(why)).collect()
         }
     }
 }
@@ -195,7 +216,7 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
                 }
                 escape_controls(&Redactor::new(&environment.secrets()).text(&shown))
             }
-            None => NOTHING.to_owned(),
+            None => nothing(&project),
         };
         present::print_lines(&shown);
         Ok(exit::DONE)

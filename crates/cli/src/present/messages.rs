@@ -12,7 +12,7 @@ use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport};
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::{StatusChange, Tally};
 use autonoe_report::{advise_on_hook_files, cost, describe_hook_files, one_line};
-use autonoe_workspace::{Beginning, CheckedPart};
+use autonoe_workspace::{Beginning, CheckedPart, list_files};
 use jiff::Timestamp;
 
 use super::console::MessageLevel;
@@ -100,6 +100,16 @@ pub fn left_out<'a>(files: impl Iterator<Item = &'a str>) -> Option<String> {
 /// A warning about files that decide what a CI service runs.
 pub fn ci_files(files: &[String]) -> String {
     format!("[CI] These files change what your CI runs: {}. Look at them before you push.", list_names(files))
+}
+
+/// That the user's filters have not run on landed files; `None` if there are none for them.
+pub fn filtered_files(files: &[String]) -> Option<String> {
+    (!files.is_empty()).then(|| {
+        format!(
+            "Your git filters do not run when commits land, so `git status` may show these files as modified: {}. `git restore FILE` writes a file with your filters.",
+            list_files(files)
+        )
+    })
 }
 
 /// A warning about files that hooks of the user's run through other programs.

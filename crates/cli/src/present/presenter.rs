@@ -233,7 +233,12 @@ impl Presenter {
             }
             RunEvent::Landing { branch, commit, why, advice, ci_files, hook_files } => {
                 match why {
-                    None => self.print(MessageLevel::Good, &messages::landed(branch, commit)),
+                    None => {
+                        self.print(MessageLevel::Good, &messages::landed(branch, commit));
+                        if let Some(advice) = advice {
+                            self.line(MessageLevel::Warning, advice);
+                        }
+                    }
                     Some(why) => {
                         let line = messages::not_landed(branch, commit, why, advice.as_deref());
                         self.print(MessageLevel::Setback, &line);

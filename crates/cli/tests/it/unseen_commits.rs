@@ -97,6 +97,12 @@ fn after_a_kill_only_what_was_checked_is_there_to_land() {
     let landed = command(&project, &["land"], 0);
     assert!(landed.contains("[LANDED]") && !landed.contains("Checks have not"), "{landed}");
     assert_eq!(project.read("a.txt"), "built\n");
+    // Of what the agent has committed since, all commands say the same.
+    let left = "A run that was killed left commits in its workspace; the next `autonoe run` continues them";
+    for args in [&["land"], &["diff"], &["status"]] {
+        let said = command(&project, args, 0);
+        assert!(said.contains(left), "{args:?}: {said}");
+    }
 }
 
 #[test]
@@ -227,9 +233,50 @@ fn a_killed_landing_is_known_and_not_finished_for_who_discards() {
     let in_place = project.command(&model, &["run", "--in-place"]).output().expect("started");
     let stderr = String::from_utf8_lossy(&in_place.stderr);
     assert!(stderr.contains("A landing was interrupted") && !in_place.status.success(), "{stderr}");
-    command(&project, &["land", "--discard"], 0);
+    let discarded = command(&project, &["land", "--discard"], 0);
+    let taken_back = "A landing that was interrupted was taken back: 1 file(s) are as your last commit has them again (a.txt).";
+    assert!(discarded.contains(taken_back), "{discarded}");
     assert_eq!(project.git(&["rev-parse", "main"]), head);
     assert!(!project.path("a.txt").exists(), "what it had written is taken back");
+}
+
+#[test]
+fn a_killed_landing_is_taken_back_and_said_so_if_the_user_has_committed_since() {
+    let project = stopped_run(&["--land", "never"], Signal::INT);
+    let head = project.git(&["rev-parse", "main"]);
+    let tip = project.git(&["rev-parse", "autonoe/1"]);
+    project.write("a.txt", "2\n");
+    let record = format!(r#"{{"branch":"main","commit":"{tip}","old":"{head}"}}"#);
+    std::fs::write(project.journal().with_file_name("hub").join("landing.json"), record).expect("written");
+    project.write("mine.txt", "");
+    project.git(&["add", "mine.txt"]);
+    project.git(&["commit", "-q", "-m", "mine"]);
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("your branch has moved since, so `autonoe land` takes back"), "{status}");
+    assert!(!status.contains("`autonoe land` finishes it"), "{status}");
+    let landed = command(&project, &["land"], 7);
+    assert!(landed.contains("A landing that was interrupted was taken back: 1 file(s)"), "{landed}");
+    assert!(landed.contains("(a.txt)") && landed.contains("[NOT LANDED]"), "{landed}");
+    assert!(!project.path("a.txt").exists());
+}
+
+#[test]
+fn land_lists_all_files_that_are_held_back() {
+    let model = model(&always(
+        r#"
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "mkdir -p .vscode; for n in $(seq 30); do echo > .vscode/$n; done; git add .; git commit -qm many" } }]
+          [[conversation.turn]]
+          text = "done"
+        "#,
+    ));
+    let project = CliTestProject::with_status(&[("A", "pending")]).in_workspace();
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    project.run(&model, &["run", "-n", "1"]);
+    let landed = command(&project, &["land"], 7);
+    assert!(landed.contains(" and 10 more"), "{landed}");
+    assert!(landed.contains("All 30 files:\n  .vscode/1\n  .vscode/10\n"), "{landed}");
 }
 
 /// A run whose commit waits on autonoe/1, and the model that made it.

@@ -170,7 +170,9 @@ async fn rewritten_history_and_another_branch_are_not_merged() {
     fixture.git(&["checkout", "-q", "-b", "other", "HEAD~1"]);
     let site = run(&fixture, 3).await;
     assert_eq!(ahead(&fixture, &site), "", "the branch is older than the work");
-    assert!(site.warning.as_deref().unwrap_or_default().contains("do not continue your branch"));
+    let warning = site.warning.as_deref().unwrap_or_default();
+    assert!(warning.contains("they stand on 1 commit(s) that your branch does not have"), "{warning}");
+    assert!(warning.contains("git rebase --onto other "), "{warning}");
 }
 
 #[tokio::test]
@@ -455,6 +457,37 @@ async fn a_named_branch_that_the_user_has_changed_during_the_run_is_left_to_the_
             fixture.work(&site.workspace, &[("last.txt", "agent\n")]);
             let events = site.session_ended(3, &passed(&["A", "B", "C"])).await.unwrap();
             assert!(matches!(&events[..], [SiteEvent::Landed { .. }]), "{case}: {events:?}");
+        }
+    }
+}
+
+/// Before anything has landed there, it is the user's own.
+#[tokio::test]
+async fn a_named_branch_that_was_there_and_that_the_user_has_removed_is_not_made_again() {
+    for (act, said) in [
+        (&["branch", "-D", "feat"], "'feat', which was there when the run began, is gone"),
+        (&["update-ref", "refs/heads/feat", "feat~1"], "'feat' no longer has the commits that it had when"),
+    ] {
+        for when in [LandWhen::Passed, LandWhen::End] {
+            let fixture = HubFixture::new().await;
+            fixture.commit(&[("users.txt", "")]);
+            fixture.git(&["branch", "feat"]);
+            let target = LandingTarget::Branch("feat".to_owned());
+            let options = SiteOptions { target, when, ..SiteOptions::default() };
+            let (hub, none) = (fixture.hub.clone(), Settled::default());
+            let mut site = WorkspaceSite::prepare(hub, 1, Start::New, options, &none).await.unwrap();
+            fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
+            fixture.git(act);
+            let before = fixture.git(&["for-each-ref", "refs/heads/feat"]);
+            let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+            let mut events = site.session_ended(1, &passed).await.unwrap();
+            events.extend(site.run_ended(&passed).await.unwrap());
+            let why = events.iter().find_map(|event| match event {
+                SiteEvent::Apart { why, .. } => Some(why.to_string()),
+                _ => None,
+            });
+            assert!(why.as_ref().is_some_and(|why| why.contains(said)), "{act:?} {when:?}: {events:?}");
+            assert_eq!(fixture.git(&["for-each-ref", "refs/heads/feat"]), before, "{act:?} {when:?}");
         }
     }
 }

@@ -299,6 +299,18 @@ async fn programs_behind_links_on_the_search_path_are_held_back() {
 }
 
 #[tokio::test]
+async fn files_of_the_user_are_not_said_to_act() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[(".autonoe/status.json", "{}"), ("b.txt", "")]);
+    fixture.git_in(&workspace.tree(), &["add", "-f", ".autonoe/status.json"]);
+    fixture.git_in(&workspace.tree(), &["commit", "-q", "--allow-empty", "-m", "forced"]);
+    let why = refusal(fixture.land(&workspace, &revision).await).to_string();
+    assert!(why.starts_with("only you and Autonoe write these files: .autonoe/status.json"), "{why}");
+    assert!(!why.contains("by themselves"), "{why}");
+}
+
+#[tokio::test]
 async fn attributes_that_run_no_program_of_the_users_land() {
     let fixture = HubFixture::new().await;
     let (workspace, revision) = fixture.workspace().await;

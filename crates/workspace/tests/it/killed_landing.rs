@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use autonoe_workspace::{
-    HubLayout, Landing, ProjectRevision, Settled, SiteEvent, SiteOptions, Start, Workspace, WorkspaceSite,
+    HubLayout, InterruptedLanding, Landing, ProjectRevision, Settled, SiteEvent, SiteOptions, Start,
+    Workspace, WorkspaceSite,
 };
 
 use crate::fixture::HubFixture;
@@ -76,6 +77,7 @@ async fn it_is_finished_by_the_next_start() {
         commit: new.clone(),
         ci_files: Vec::new(),
         hook_files: Vec::new(),
+        filtered_files: Vec::new(),
     };
     assert_eq!(site.finished, Some(landed), "the user learns of it");
     assert_eq!(
@@ -273,7 +275,9 @@ async fn files_that_the_user_has_put_in_place_of_directories_stay() {
 #[tokio::test]
 async fn it_can_be_taken_back_instead() {
     let (fixture, new) = killed().await;
-    fixture.hub.take_back_interrupted_landing().await.unwrap();
+    let taken = fixture.hub.take_back_interrupted_landing().await.unwrap();
+    let Some(InterruptedLanding::TakenBack { files }) = &taken else { panic!("{taken:?}") };
+    assert!(files.contains(&"long.txt".to_owned()) && files.contains(&"missing.txt".to_owned()), "{files:?}");
     assert_ne!(fixture.git(&["rev-parse", "main"]), new);
     assert_eq!(fixture.git(&["status", "--porcelain"]), "");
     assert!(!fixture.home().join("state/hub/landing.json").exists());

@@ -9,13 +9,18 @@ use std::sync::Arc;
 
 use autonoe_workspace::{
     LandWhen, Landing, LandingConsent, LandingRefusal, LandingTarget, ListProtected, Settled, SiteEvent,
-    SiteOptions, Start, Workspace, WorkspaceSite,
+    SiteOptions, Start, WantedBranch, Workspace, WorkspaceSite,
 };
 
 use crate::fixture::HubFixture;
 
 pub fn landed(branch: &str) -> Landing {
-    Landing::Landed { branch: branch.to_owned(), ci_files: Vec::new(), hook_files: Vec::new() }
+    Landing::Landed {
+        branch: branch.to_owned(),
+        ci_files: Vec::new(),
+        hook_files: Vec::new(),
+        filtered_files: Vec::new(),
+    }
 }
 
 #[track_caller]
@@ -159,13 +164,23 @@ async fn what_the_user_has_staged_otherwise_is_named_in_our_words() {
 #[tokio::test]
 async fn a_user_who_commits_switches_or_detaches_keeps_what_is_checked_out() {
     type Act = fn(&HubFixture);
-    let acts: [(Act, LandingRefusal); 4] = [
+    let acts: [(Act, LandingRefusal); 5] = [
         (|fixture| drop(fixture.commit(&[("c.txt", "user")])), LandingRefusal::Moved),
         (
             |fixture| drop(fixture.git(&["switch", "-q", "-c", "other"])),
-            LandingRefusal::Switched { to: "other".into() },
+            LandingRefusal::Switched { to: "other".into(), wanted: WantedBranch::There("main".into()) },
         ),
-        (|fixture| drop(fixture.git(&["checkout", "-q", "--detach"])), LandingRefusal::Detached),
+        (
+            |fixture| drop(fixture.git(&["checkout", "-q", "--detach"])),
+            LandingRefusal::Detached { wanted: WantedBranch::There("main".into()) },
+        ),
+        (
+            |fixture| {
+                fixture.git(&["switch", "-q", "-c", "other"]);
+                fixture.git(&["branch", "-q", "-D", "main"]);
+            },
+            LandingRefusal::Switched { to: "other".into(), wanted: WantedBranch::Gone("main".into()) },
+        ),
         (
             |fixture| drop(fixture.git(&["commit", "-q", "--amend", "-m", "rewritten"])),
             LandingRefusal::Unrelated,
@@ -183,6 +198,58 @@ async fn a_user_who_commits_switches_or_detaches_keeps_what_is_checked_out() {
         assert_eq!(fixture.git(&["status", "--porcelain"]), "");
         assert_eq!(fixture.read("a.txt"), "one\n");
     }
+}
+
+#[tokio::test]
+async fn commits_that_the_user_has_dropped_do_not_come_back_with_those_of_the_run() {
+    for amends in [false, true] {
+        let fixture = HubFixture::new().await;
+        let kept = fixture.git(&["rev-parse", "HEAD"]);
+        let dropped = fixture.commit(&[("dropped.txt", "secret")]);
+        let (hub, none) = (fixture.hub.clone(), Settled::default());
+        let mut site =
+            WorkspaceSite::prepare(hub, 1, Start::New, SiteOptions::default(), &none).await.unwrap();
+        fixture.work(&site.workspace, &[("new.txt", "agent")]);
+        match amends {
+            true => fixture.git(&["commit", "-q", "--amend", "-m", "amended"]),
+            false => fixture.git(&["reset", "-q", "--hard", &kept]),
+        };
+        let head = fixture.git(&["rev-parse", "HEAD"]);
+        let passed = Settled { passed: ["A".to_owned()].into(), ..Settled::default() };
+        let events = site.session_ended(1, &passed).await.unwrap();
+        let begin = fixture.git(&["rev-parse", "autonoe/1~1"]);
+        assert!(amends || begin == dropped, "{begin}");
+        let expected = LandingRefusal::Dropped { count: 1, begin: begin.clone(), branch: "main".into() };
+        let [SiteEvent::Apart { why, .. }] = &events[..] else { panic!("{events:?}") };
+        assert_eq!(*why, expected);
+
+        let unlanded = fixture.hub.unlanded().await.unwrap().expect("waits");
+        let consent = LandingConsent::default();
+        let landing = fixture.hub.land_unlanded(&unlanded, consent, &passed).await.unwrap();
+        assert_eq!(landing, Landing::Apart { branch: "autonoe/1".into(), why: expected.clone() });
+        assert_eq!(fixture.git(&["rev-parse", "main"]), head);
+
+        // What it advises brings only the commits of the run, also if the user picks them one by one.
+        let short = &begin[..10];
+        let rebase = format!("git rebase --onto main {short} autonoe/1 && git switch main && git merge");
+        assert!(expected.advice("autonoe/1").contains(&rebase), "{}", expected.advice("autonoe/1"));
+        fixture.git(&["cherry-pick", &format!("{short}..autonoe/1")]);
+        assert_eq!(fixture.path("dropped.txt").exists(), amends);
+        assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn landed_files_for_which_the_user_has_filters_are_named() {
+    let fixture = HubFixture::new().await;
+    fixture.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+    fixture.git(&["config", "filter.lfs.clean", "git-lfs clean"]);
+    fixture.commit(&[(".gitattributes", "*.up filter=up\n*.bin filter=lfs\n*.none filter=none\n")]);
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.up", "a\n"), ("b.bin", ""), ("c.none", ""), ("d.txt", "")]);
+    let landing = fixture.land(&workspace, &revision).await;
+    let Landing::Landed { filtered_files, .. } = &landing else { panic!("{landing:?}") };
+    assert_eq!(*filtered_files, ["a.up"]);
 }
 
 #[tokio::test]
@@ -317,7 +384,10 @@ fn advice_names_all_that_must_be_accepted() {
     for (why, advice) in [
         (LandingRefusal::Protected(Vec::new()), "autonoe land --accept-protected`"),
         (and(LandingRefusal::Protected(Vec::new())), "autonoe land --accept-protected --accept-self-acting`"),
-        (and(LandingRefusal::Detached), "autonoe land --accept-self-acting`"),
+        (
+            and(LandingRefusal::Detached { wanted: WantedBranch::Unknown }),
+            "autonoe land --accept-self-acting`",
+        ),
         (LandingRefusal::Files(String::new()), "`autonoe land`"),
     ] {
         assert!(why.advice("b").contains(advice), "{}", why.advice("b"));
@@ -340,7 +410,9 @@ async fn hooks_and_filters_of_the_user_do_not_run() {
     }
     let (workspace, revision) = fixture.workspace().await;
     fixture.work(&workspace, &[("a.txt", "agent\n")]);
-    assert_eq!(fixture.land(&workspace, &revision).await, landed("main"));
+    let landing = fixture.land(&workspace, &revision).await;
+    let Landing::Landed { filtered_files, .. } = &landing else { panic!("{landing:?}") };
+    assert_eq!(*filtered_files, ["a.txt"]);
     assert!(!canary.exists());
 }
 
@@ -433,6 +505,7 @@ async fn files_that_decide_what_the_ci_runs_are_named() {
         branch: "main".into(),
         ci_files: vec![".github/workflows/test.yml".to_owned()],
         hook_files: Vec::new(),
+        filtered_files: Vec::new(),
     };
     assert_eq!(fixture.land(&workspace, &revision).await, expected);
 }

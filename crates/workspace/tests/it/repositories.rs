@@ -13,7 +13,12 @@ async fn assert_works(fixture: &HubFixture, top: &str) {
     let commit = fixture.work(&workspace, &[("agent.txt", "x")]);
     assert_eq!(
         fixture.land(&workspace, &revision).await,
-        Landing::Landed { branch: "main".into(), ci_files: Vec::new(), hook_files: Vec::new() }
+        Landing::Landed {
+            branch: "main".into(),
+            ci_files: Vec::new(),
+            hook_files: Vec::new(),
+            filtered_files: Vec::new()
+        }
     );
     let top = fixture.path(top);
     assert_eq!(fixture.git_in(&top, &["rev-parse", "main"]), commit);
