@@ -69,15 +69,32 @@ fn check_with(autonoe: &Path) -> Result {
     Err(format!("Out of date: {}. Run `cargo xtask docs` and commit the result.", stale.join(", ")).into())
 }
 
-/// Has the binary's own parser read every command in the documents.
+/// Scripts, workflows and examples that start autonoe, besides all pages in docs.
+const SCRIPTS: [&str; 3] = ["packaging/ci", ".github/workflows", "packaging/images/entrypoint.sh"];
+
+/// Has the binary's own parser read every command in the documents and scripts.
 fn check_commands(autonoe: &Path) -> Result {
-    let mut pages = vec![root().join("README.md")];
-    for entry in fs::read_dir(root().join("docs"))? {
-        pages.push(entry?.path());
-    }
+    let mut pages = files_in("docs")?;
     pages.retain(|page| page.extension().is_some_and(|end| end == "md"));
+    pages.extend(["README.md", "action.yml"].map(|file| root().join(file)));
+    for place in SCRIPTS {
+        pages.extend(files_in(place)?);
+    }
     let pages: Vec<&str> = pages.iter().filter_map(|page| page.to_str()).collect();
     output(autonoe, &[&["check-docs"], pages.as_slice()].concat()).map(|_| ())
+}
+
+/// The files of a directory, sorted; a file alone is itself.
+fn files_in(place: &str) -> Result<Vec<PathBuf>> {
+    let path = root().join(place);
+    if path.is_file() {
+        return Ok(vec![path]);
+    }
+    let entries: io::Result<Vec<_>> = fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect();
+    let mut files = entries?;
+    files.retain(|file| file.is_file());
+    files.sort();
+    Ok(files)
 }
 
 fn generate(autonoe: &Path) -> Result<Documents> {

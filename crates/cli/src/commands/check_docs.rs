@@ -1,4 +1,7 @@
-//! `autonoe check-docs`: whether the commands in documents are understood. For `cargo xtask docs`, which has no other way to the parser.
+//! `autonoe check-docs`: whether the commands in documents, scripts and workflows are understood. For `cargo xtask docs`, which has no
+//! other way to the parser.
+
+mod script;
 
 use std::path::PathBuf;
 
@@ -14,7 +17,7 @@ use crate::present;
 /// Find commands in pages that are not understood
 #[derive(Debug, Args)]
 pub struct CheckDocsArgs {
-    /// Markdown pages
+    /// Markdown pages, and files with shell commands: scripts, workflows, crontabs
     #[arg(required = true)]
     pages: Vec<PathBuf>,
 }
@@ -28,10 +31,15 @@ pub fn cmd_check_docs(args: &CheckDocsArgs, parser: &Command) -> Result<u8, Faul
         };
         let text = read_text(page, DOCUMENT_LIMIT).map_err(|error| unreadable(error.to_string()))?;
         let text = text.ok_or_else(|| unreadable("there is no such file".to_owned()))?;
-        let commands = commands(&text);
+        let is_markdown = page.extension().is_some_and(|end| end == "md");
+        let (commands, completeness) = match is_markdown {
+            true => (commands(&text), Completeness::MayLackArguments),
+            false => (script::commands(&text), Completeness::Complete),
+        };
         count += commands.len();
         wrong.extend(commands.iter().filter_map(|(code, command)| {
-            Some(format!("  {}: {code}: {}", page.display(), misunderstanding(command, parser)?))
+            let why = misunderstanding(command, parser, completeness)?;
+            Some(format!("  {}: {code}: {why}", page.display()))
         }));
     }
     if wrong.is_empty() {
@@ -58,16 +66,23 @@ fn commands(page: &str) -> Vec<(String, CommandLine)> {
         .collect()
 }
 
-/// Why the parser refuses a command; `None` if it does not. Text may name a command without its arguments.
-fn misunderstanding(command: &CommandLine, parser: &Command) -> Option<String> {
+/// Text may name a command without its arguments; a script starts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Completeness {
+    MayLackArguments,
+    Complete,
+}
+
+/// Why the parser refuses a command; `None` if it does not.
+fn misunderstanding(command: &CommandLine, parser: &Command, completeness: Completeness) -> Option<String> {
     let error = parser.clone().try_get_matches_from(&command.words).err()?;
-    let is_fine = matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp
-            | ErrorKind::DisplayVersion
-            | ErrorKind::MissingRequiredArgument
-            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    );
+    let is_fine = match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => true,
+        ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            completeness == Completeness::MayLackArguments
+        }
+        _ => false,
+    };
     let first = error.to_string().lines().next().unwrap_or_default().to_owned();
     (!is_fine).then_some(first)
 }

@@ -114,3 +114,28 @@ fn a_command_that_does_not_exist_is_named() {
     assert!(!is_understood && printed.contains("1 of 2 commands are not understood:\n"), "{printed}");
     assert!(printed.contains("page.md: autonoe run --fast: error: unexpected argument"), "{printed}");
 }
+
+/// What scripts, workflows and examples start must be accepted as it is, with the names of branches in it.
+#[test]
+fn every_command_in_scripts_and_workflows_is_understood() {
+    let files =
+        ["packaging/ci", ".github/workflows"].map(|place| fs::read_dir(top().join(place)).expect(place));
+    let files = files.into_iter().flatten().map(|entry| entry.expect("a file").path());
+    let (is_understood, printed) = check_docs(&files.chain([top().join("action.yml")]).collect::<Vec<_>>());
+    assert!(is_understood, "{printed}");
+    assert!(
+        printed.starts_with("6 commands"),
+        "the scripts, GitLab's job, the crontab and the action: {printed}"
+    );
+}
+
+#[test]
+fn a_script_that_cannot_work_is_named() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = directory.path().join("crontab");
+    fs::write(&script, "0 23 * * *  cd /p && autonoe run --branch autonoe\n0 1 * * *  autonoe tell\n")
+        .expect("written");
+    let (is_understood, printed) = check_docs(&[script]);
+    assert!(!is_understood && printed.contains("2 of 2 commands are not understood:\n"), "{printed}");
+    assert!(printed.contains("names that begin with autonoe are for what runs leave"), "{printed}");
+}
