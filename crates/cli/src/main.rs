@@ -24,6 +24,7 @@ mod key_command;
 mod known_repository;
 mod labelled_issues;
 mod lock_project;
+mod name_resolution;
 mod nearest_command;
 mod notify_settings;
 mod offered_servers;

@@ -9,8 +9,6 @@ mod packages;
 mod project;
 mod sandbox;
 
-use std::path::Path;
-
 use autonoe_core::fault::Fault;
 use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
@@ -21,6 +19,7 @@ use jiff::Zoned;
 use self::packages::SystemPackages;
 use crate::build_info;
 use crate::environment::Environment;
+use crate::name_resolution;
 use crate::present::{self, FindingMark};
 use crate::programs::find_program;
 use crate::project_args::ProjectArgs;
@@ -119,7 +118,7 @@ async fn machine_findings(environment: &Environment) -> Vec<DoctorFinding> {
         },
     ];
     findings.extend(build_info::note_about_age(Zoned::now().date()).map(DoctorFinding::Note));
-    findings.extend(name_resolution(Path::new("/etc/resolv.conf").exists()));
+    findings.extend(name_resolution::problem().map(|why| DoctorFinding::Note(format!("network: {why}"))));
     findings.extend(agents::findings(environment).await);
     let prices = PriceList::shipped();
     let models: Vec<_> = prices.models().collect();
@@ -130,13 +129,4 @@ async fn machine_findings(environment: &Environment) -> Vec<DoctorFinding> {
         models.join(", ")
     )));
     findings
-}
-
-/// glibc asks other services too. musl reads this one file, and without it asks a name server on this machine, which hardly ever runs.
-fn name_resolution(has_name_servers: bool) -> Option<DoctorFinding> {
-    (cfg!(target_env = "musl") && !has_name_servers).then(|| {
-        let words = "network: there is no /etc/resolv.conf, so that no host name can be resolved; \
-                     write `nameserver ADDRESS` into it";
-        DoctorFinding::Note(words.to_owned())
-    })
 }

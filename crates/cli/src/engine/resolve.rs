@@ -41,6 +41,7 @@ use crate::consent::ensure_trusted;
 use crate::environment::Environment;
 use crate::known_repository::check_repository;
 use crate::lock_project::socket_path;
+use crate::name_resolution;
 use crate::notify_settings::NotifySettings;
 use crate::offered_servers::with_approved_servers;
 use crate::open_hub::open_hub_with;
@@ -238,6 +239,7 @@ impl ResolvedRun {
             return Err(strict_needs_bubblewrap(sandbox.layer()));
         }
         notices.extend(host.identity.warning());
+        notices.extend(name_resolution::problem().map(|why| format!("{why}.")));
         notices.extend(room_config::limitations(sandbox.layer()));
         notices.extend(redirected);
         notices.extend(room_config::home_in_project(&project, environment).map(|home| {
