@@ -9,7 +9,7 @@ use crate::result::Result;
 use crate::workspace::cargo;
 
 const TARGET_MB: f64 = 35.0;
-const TARGET_MINUTES: f64 = 7.0;
+const TARGET_MINUTES: f64 = 6.0;
 const JOBS: &str = "2";
 /// The unit of processor times in /proc on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
