@@ -36,14 +36,19 @@ Tasks:
                  NAME is startup, memory, crowd, append, resume, session, sandbox, policy, checkout,
                  workspace, harness, honesty or size [default: all]; or fleet, harnesses, agents, which installs codex, claude and gemini to
                  compare, or kills, which kills runs of all of them at random moments
-  dist [--target TARGET]... [--output DIR] [--sign KEY]
-                 Make everything that a release publishes from the last commit; KEY is a private SSH key.
+  dist [--target TARGET]... [--output DIR] [--sign KEY] [--twice]
+                 Make everything that a release publishes from the last commit; KEY is a private SSH key. --twice makes it
+                 again from nothing beside it and fails unless both have the same bytes.
                  TARGET is x86_64-unknown-linux-musl or aarch64-unknown-linux-musl [default: both], or on a
                  Mac x86_64-apple-darwin or aarch64-apple-darwin; DIR is target/dist by default
-  dist --check [--output DIR]
-                 Install each of them in fresh root file systems, start it, and say what was left out
-  dist --image IMAGE [--output DIR]
-                 Make a container image without a daemon: base, node, python, go, rust, ruby, php or full";
+  dist --check [--images] [--output DIR]
+                 Install each of them in fresh root file systems, start it, and say what was left out; of the images
+                 only base is made, with --images all
+  dist --image IMAGE [--agents NAMES] [--output DIR]
+                 Make a container image without a daemon: base, node, python, go, rust, ruby, php or full; NAMES are
+                 claude, codex and gemini, separated by commas, for images with npm
+  dist --images [--output DIR]
+                 Make all of these images";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

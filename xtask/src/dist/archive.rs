@@ -56,6 +56,10 @@ pub fn unpack_gzip(archive: &[u8], directory: &Path) -> Result {
     Ok(Archive::new(GzDecoder::new(archive)).unpack(directory)?)
 }
 
+pub fn unpack_zstd(archive: &[u8], directory: &Path) -> Result {
+    Ok(Archive::new(zstd::stream::read::Decoder::new(archive)?).unpack(directory)?)
+}
+
 /// The content of one file.
 pub fn read_gzip_member(archive: &[u8], path: &str) -> Result<Vec<u8>> {
     for entry in Archive::new(GzDecoder::new(archive)).entries()? {

@@ -4,51 +4,77 @@
 //! What cannot be tried on this machine is said, and under `CI=true` it is a failure.
 
 mod fresh_root;
+mod images;
 mod main_job;
+mod nix;
 mod npm_registry;
+mod other_processor;
 mod trial;
 mod ubuntu_keys;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use self::fresh_root::{FreshRoot, SYSTEMS, SystemImage};
+use self::fresh_root::{FreshRoot, SYSTEMS, SystemImage, WITH_TOOLS};
 use self::npm_registry::NpmRegistry;
-use self::trial::Trial;
+use self::trial::{ExpectedBuild, Trial};
+use super::needed::BUSYBOX;
+use super::options::CheckedImages;
 use super::release::Release;
 use super::target::{self, Target};
-use super::{archive, images, npm_packages, tools};
+use super::{archive, formula, npm_packages, tools};
 use crate::result::Result;
 
 /// The variable by which CI services make themselves known.
 const CI_VARIABLE: &str = "CI";
 
-pub fn run(directory: &Path) -> Result {
+pub fn run(directory: &Path, checked_images: CheckedImages) -> Result {
     let release = Release::of_last_commit()?;
     let targets = target::released_from_linux();
-    let target = targets.into_iter().find(|target| target.runs_here());
+    let target = targets.iter().copied().find(|target| target.runs_here());
     let target = target.ok_or("No target of releases runs on this machine.")?;
     let files = ReleaseFiles { directory: fs::canonicalize(directory)?, release, target };
     let mut results = Vec::new();
+    let mut add = |name: String, result: Result<Trial>| {
+        println!("tried {name}");
+        results.push((name, result));
+    };
     for system in &SYSTEMS {
-        let name = format!("{}: .deb", system.name);
-        results.push((name, in_fresh_root(system, |root| files.try_deb(root))));
-        let name = format!("{}: install.sh", system.name);
-        results.push((name, in_fresh_root(system, |root| files.try_installer(root))));
+        add(format!("{}: .deb", system.name), in_fresh_root(system, |root| files.try_deb(root)));
+        add(format!("{}: install.sh", system.name), in_fresh_root(system, |root| files.try_installer(root)));
     }
-    results.push(("image base, made without a daemon".to_owned(), files.try_image("base")));
-    results.push(("no C library, only busybox: archive".to_owned(), files.try_archive_alone()));
-    results.push(("npx, from a registry on this machine".to_owned(), files.try_npx()));
-    results.push(("pip, from a directory".to_owned(), files.try_pip()));
-    results.push(("uvx, from a directory".to_owned(), files.try_uvx()));
+    for spec in images::specs(checked_images)? {
+        let trial = images::try_image(&spec, &files.release, target, &files.directory);
+        add(format!("image {}, made without a daemon", spec.tag()), trial);
+    }
+    for ending in ["tar.gz", "tar.zst"] {
+        add(format!("no C library, only busybox: .{ending}"), files.try_archive_alone(ending));
+    }
+    add(
+        "npx, from a registry on this machine".to_owned(),
+        in_fresh_root(&WITH_TOOLS, |root| files.try_npx(root)),
+    );
+    add("pip, from a directory".to_owned(), in_fresh_root(&WITH_TOOLS, |root| files.try_pip(root)));
+    add("uvx, from a directory".to_owned(), in_fresh_root(&WITH_TOOLS, |root| files.try_uvx(root)));
+    add(
+        "Nix flake".to_owned(),
+        in_fresh_root(&WITH_TOOLS, |root| nix::try_flake(&root, &files.release, target, &files.directory)),
+    );
+    add(
+        "AppArmor profile and Homebrew formula".to_owned(),
+        in_fresh_root(&WITH_TOOLS, |root| files.try_parsers(root)),
+    );
+    for other in targets.iter().filter(|other| !other.runs_here() && files.has(other)) {
+        let trial = other_processor::try_with_qemu(&files.release, other, &files.directory);
+        add(format!("{}, by qemu", other.triple), trial);
+    }
     report(results)
 }
 
-fn in_fresh_root(system: &SystemImage, attempt: impl FnOnce(&FreshRoot) -> Result<Trial>) -> Result<Trial> {
+fn in_fresh_root(system: &SystemImage, attempt: impl FnOnce(FreshRoot) -> Result<Trial>) -> Result<Trial> {
     match system.obstacle() {
         Some(why) => Ok(Trial::LeftOut(why)),
-        None => attempt(&FreshRoot::of(system)?),
+        None => attempt(FreshRoot::of(system)?),
     }
 }
 
@@ -82,84 +108,99 @@ struct ReleaseFiles {
 }
 
 impl ReleaseFiles {
-    fn try_deb(&self, root: &FreshRoot) -> Result<Trial> {
+    fn try_deb(&self, root: FreshRoot) -> Result<Trial> {
+        self.install_deb(&root)?;
+        root.as_user("command -v autonoe && man_page=/usr/share/man/man1/autonoe.1.gz && test -s $man_page")?;
+        self.try_installed(&root, "autonoe")
+    }
+
+    fn install_deb(&self, root: &FreshRoot) -> Result {
         let name = super::deb::name(&self.release, self.target);
         fs::copy(self.file(&name)?, root.path().join("autonoe.deb"))?;
-        root.as_root("dpkg --install /autonoe.deb")?;
-        root.as_user("command -v autonoe && man_page=/usr/share/man/man1/autonoe.1.gz && test -s $man_page")?;
-        let (commands, job) =
-            (trial::commands(root, "autonoe", &self.release)?, main_job::try_in(root, "autonoe")?);
-        Ok(commands.and(job))
+        root.as_root("dpkg --install /autonoe.deb").map(|_| ())
     }
 
-    fn try_installer(&self, root: &FreshRoot) -> Result<Trial> {
-        let from = root.path().join("release");
-        fs::create_dir(&from)?;
+    fn try_installer(&self, root: FreshRoot) -> Result<Trial> {
+        self.copy_release_into(&root)?;
+        root.as_user("sh /release/install.sh --from /release")?;
+        self.try_installed(&root, "/home/user/.local/bin/autonoe")
+    }
+
+    /// The short commands, and the main job.
+    fn try_installed(&self, root: &FreshRoot, autonoe: &str) -> Result<Trial> {
+        let commands = trial::commands(root, autonoe, self.expected())?;
+        Ok(commands.and(main_job::try_in(root, autonoe)?))
+    }
+
+    fn copy_release_into(&self, root: &FreshRoot) -> Result {
+        let to = root.path().join("release");
+        fs::create_dir(&to)?;
         for entry in fs::read_dir(&self.directory)? {
             let entry = entry?;
-            fs::copy(entry.path(), from.join(entry.file_name()))?;
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
         }
-        root.as_user("sh /release/install.sh --from /release")?;
-        trial::commands(root, "/home/user/.local/bin/autonoe", &self.release)
-    }
-
-    fn try_image(&self, image: &str) -> Result<Trial> {
-        if let Some(why) = images::obstacle() {
-            return Ok(Trial::LeftOut(why));
-        }
-        let layout = images::make(image, &self.release, self.target, &self.directory)?;
-        let root = FreshRoot::of_image(&layout, image)?;
-        trial::commands(&root, images::ENTRY_POINT, &self.release)
+        Ok(())
     }
 
     /// The binary in a file system that has nothing but a shell.
-    fn try_archive_alone(&self) -> Result<Trial> {
+    fn try_archive_alone(&self, ending: &str) -> Result<Trial> {
         let Some(root) = FreshRoot::of_busybox()? else {
-            return Ok(Trial::LeftOut(
-                "there is no static busybox (apt-get install busybox-static)".to_owned(),
-            ));
+            let why = BUSYBOX.obstacle().unwrap_or_else(|| "busybox is not static".to_owned());
+            return Ok(Trial::LeftOut(why));
         };
-        let name = format!("autonoe-{}-{}", self.release.version, self.target.triple);
+        let bytes = fs::read(self.file(&self.target.archive(&self.release, ending))?)?;
         let unpacked = tempfile::tempdir()?;
-        archive::unpack_gzip(&fs::read(self.file(&format!("{name}.tar.gz"))?)?, unpacked.path())?;
-        fs::copy(unpacked.path().join(&name).join("bin/autonoe"), root.path().join("bin/autonoe"))?;
-        trial::commands_without_git(&root, &self.release)
+        match ending {
+            "tar.zst" => archive::unpack_zstd(&bytes, unpacked.path())?,
+            _ => archive::unpack_gzip(&bytes, unpacked.path())?,
+        }
+        let program = unpacked.path().join(self.target.directory(&self.release)).join("bin/autonoe");
+        fs::copy(program, root.path().join("bin/autonoe"))?;
+        trial::commands_without_git(&root, self.expected())
     }
 
-    fn try_npx(&self) -> Result<Trial> {
+    fn try_npx(&self, root: FreshRoot) -> Result<Trial> {
         let packages = [
             self.file(&npm_packages::launcher_file(&self.release))?,
             self.file(&npm_packages::platform_file(&self.release, self.target))?,
         ];
         let registry = NpmRegistry::serve(&packages)?;
-        let home = tempfile::tempdir()?;
-        let mut npx = Command::new("npx");
-        npx.args(["--yes", "--registry", &registry.address(), "autonoe", "--version"]);
-        trial::on_this_machine(npx, home.path(), &self.release)
+        let npx = format!("npx --yes --registry {} autonoe", registry.address());
+        trial::commands(&root.with_network(), &npx, self.expected())
     }
 
-    fn try_pip(&self) -> Result<Trial> {
-        let home = tempfile::tempdir()?;
-        let environment = home.path().join("environment");
-        let mut venv = Command::new("python3");
-        if !venv.args(["-m", "venv"]).arg(&environment).status().is_ok_and(|status| status.success()) {
-            return Ok(Trial::LeftOut("python3 cannot make a virtual environment".to_owned()));
+    fn try_pip(&self, root: FreshRoot) -> Result<Trial> {
+        self.copy_release_into(&root)?;
+        root.as_user(
+            "python3 -m venv ~/env && ~/env/bin/pip install --quiet --no-index --find-links /release autonoe",
+        )?;
+        trial::commands(&root, "/home/user/env/bin/autonoe", self.expected())
+    }
+
+    fn try_uvx(&self, root: FreshRoot) -> Result<Trial> {
+        self.copy_release_into(&root)?;
+        let uvx = tools::uvx()?;
+        for name in ["uv", "uvx"] {
+            fs::copy(uvx.with_file_name(name), root.path().join("usr/local/bin").join(name))?;
         }
-        let mut pip = Command::new(environment.join("bin/pip"));
-        pip.args(["install", "--quiet", "--no-index", "--find-links"]).arg(&self.directory).arg("autonoe");
-        trial::run(pip.env("HOME", home.path()))?;
-        let mut autonoe = Command::new(environment.join("bin/autonoe"));
-        autonoe.arg("--version");
-        trial::on_this_machine(autonoe, home.path(), &self.release)
+        trial::commands(&root, "uvx --offline --no-index --find-links /release autonoe", self.expected())
     }
 
-    fn try_uvx(&self) -> Result<Trial> {
-        let home = tempfile::tempdir()?;
-        let mut uvx = tools::uvx()?;
-        uvx.args(["--offline", "--no-index", "--find-links"])
-            .arg(&self.directory)
-            .args(["autonoe", "--version"]);
-        trial::on_this_machine(uvx, home.path(), &self.release)
+    /// What other programs must understand, although nothing here can use it.
+    fn try_parsers(&self, root: FreshRoot) -> Result<Trial> {
+        self.install_deb(&root)?;
+        root.as_root("apparmor_parser --skip-kernel-load --skip-cache /usr/share/autonoe/apparmor-profile")?;
+        fs::copy(self.file(formula::FILE)?, root.path().join(formula::FILE))?;
+        root.as_user(&format!("ruby -c /{}", formula::FILE))?;
+        Ok(Trial::Passed("apparmor_parser and ruby accept them".to_owned()))
+    }
+
+    fn expected(&self) -> ExpectedBuild<'_> {
+        ExpectedBuild { release: &self.release, target: self.target }
+    }
+
+    fn has(&self, target: &Target) -> bool {
+        self.directory.join(target.archive(&self.release, "tar.gz")).is_file()
     }
 
     fn file(&self, name: &str) -> Result<PathBuf> {

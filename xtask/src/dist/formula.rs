@@ -28,9 +28,9 @@ fn source(release: &Release, target: &Target, files: &[ReleaseFile]) -> Result<S
         Processor::X86_64 => "on_intel",
         Processor::Aarch64 => "on_arm",
     };
-    let name = format!("autonoe-{}-{}.tar.gz", release.version, target.triple);
+    let name = target.archive(release, "tar.gz");
     let file = files.iter().find(|file| file.name == name).ok_or_else(|| format!("{name} was not made."))?;
-    let url = format!("{}/releases/download/v{}/{name}", release.repository, release.version);
+    let url = release.url(&name);
     Ok(format!(
         "  {system} do\n    {processor} do\n      url \"{url}\"\n      sha256 \"{}\"\n    end\n  end",
         file.sha256
@@ -39,9 +39,22 @@ fn source(release: &Release, target: &Target, files: &[ReleaseFile]) -> Result<S
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::process::Command;
+
     use super::super::release::example;
     use super::super::target::TARGETS;
-    use super::{ReleaseFile, text};
+    use super::{FILE, ReleaseFile, text};
+
+    /// Where ruby is installed.
+    fn assert_is_ruby(formula: &str) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join(FILE);
+        fs::write(&file, formula).unwrap();
+        if let Ok(output) = Command::new("ruby").args(["-c", "-W"]).arg(&file).output() {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
 
     #[test]
     fn each_target_has_its_archive_and_checksum() {
@@ -55,6 +68,7 @@ mod tests {
         let arm = formula.split("on_arm do").nth(1).unwrap();
         let url = "https://example.com/autonoe/releases/download/v1.2.3/autonoe-1.2.3-aarch64-unknown-linux-musl.tar.gz";
         assert!(arm.contains(url) && arm.contains("sha256 \"bbb\""), "{formula}");
+        assert_is_ruby(&formula);
         let error = text(&example(), &[&TARGETS[2]], &files).unwrap_err().to_string();
         assert!(error.contains("was not made"), "{error}");
     }

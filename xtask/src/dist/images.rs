@@ -1,74 +1,62 @@
 //! The container images, made without a daemon: mmdebstrap makes the file system, umoci the image. The Dockerfile in `packaging/images`
 //! makes the same from the same lists of packages.
 
+mod spec;
+
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::deb;
+pub use self::spec::{IMAGES, ImageSpec};
+use super::needed::{MMDEBSTRAP, NPM, UMOCI};
 use super::release::Release;
 use super::target::Target;
+use super::{deb, needed};
 use crate::result::Result;
 use crate::workspace::root;
-
-pub const IMAGES: [&str; 8] = ["base", "node", "python", "go", "rust", "ruby", "php", "full"];
 
 const SUITE: &str = "trixie";
 const USER: &str = "autonoe";
 pub const ENTRY_POINT: &str = "/usr/local/bin/autonoe-entrypoint";
 
-pub fn find(name: &str) -> Result<&'static str> {
-    let known = || format!("`{name}` is not an image. Choose from: {}.", IMAGES.join(", ")).into();
-    IMAGES.iter().copied().find(|image| *image == name).ok_or_else(known)
-}
-
-/// Why no image can be made on this machine.
-pub fn obstacle() -> Option<String> {
-    let is_missing = |program: &&&str| Command::new(program).arg("--version").output().is_err();
+/// Why an image cannot be made on this machine.
+pub fn obstacle(spec: &ImageSpec) -> Option<String> {
     let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
-    match ["mmdebstrap", "umoci"].iter().find(is_missing) {
-        Some(program) => Some(format!("{program} is not installed")),
-        None if !is_root => Some("only root can make an image".to_owned()),
-        None => None,
-    }
+    let needed = [Some(&MMDEBSTRAP), Some(&UMOCI), (!spec.agents.is_empty()).then_some(&NPM)];
+    let missing = needed.into_iter().flatten().find_map(needed::NeededProgram::obstacle);
+    missing.or_else(|| (!is_root).then(|| "only root can make an image".to_owned()))
 }
 
 /// An OCI layout with one image, from the release in `output`.
-pub fn make(image: &str, release: &Release, target: &Target, output: &Path) -> Result<PathBuf> {
+pub fn make(spec: &ImageSpec, release: &Release, target: &Target, output: &Path) -> Result<PathBuf> {
+    if let Some(why) = obstacle(spec) {
+        return Err(format!("The image {} cannot be made: {why}.", spec.tag()).into());
+    }
     let package = output.join(deb::name(release, target));
     if !package.is_file() {
         return Err(format!("{} is missing; run `cargo xtask dist` first.", package.display()).into());
     }
     let directory = root().join("target/dist-images");
     fs::create_dir_all(&directory)?;
-    let files = directory.join(format!("{image}-files"));
-    let layout = directory.join(image);
+    let files = directory.join(format!("{}-files", spec.tag()));
+    let layout = directory.join(spec.tag());
     for old in [&files, &layout] {
         if old.exists() {
             fs::remove_dir_all(old)?;
         }
     }
-    println!("making the image {image}");
-    make_files(image, release, &package, &files)?;
-    make_layout(image, release, &files, &layout)?;
+    println!("making the image {}", spec.tag());
+    make_files(spec, release, &package, &files)?;
+    if !spec.agents.is_empty() {
+        add_agents(spec, &files)?;
+    }
+    make_layout(&spec.tag(), release, &files, &layout)?;
     fs::remove_dir_all(&files)?;
     Ok(layout)
 }
 
-/// The packages of an image, with those that all of them have.
-fn packages(image: &str) -> Result<Vec<String>> {
-    let mut packages = Vec::new();
-    for list in ["base", image] {
-        let text = fs::read_to_string(root().join(format!("packaging/images/{list}.packages")))?;
-        packages.extend(text.lines().map(str::to_owned));
-    }
-    packages.sort();
-    packages.dedup();
-    Ok(packages)
-}
-
-fn make_files(image: &str, release: &Release, package: &Path, files: &Path) -> Result {
+fn make_files(spec: &ImageSpec, release: &Release, package: &Path, files: &Path) -> Result {
     let install = format!(
         "cp '{}' \"$1/autonoe.deb\" && chroot \"$1\" dpkg --install /autonoe.deb && rm \"$1/autonoe.deb\"",
         package.display()
@@ -79,10 +67,32 @@ fn make_files(image: &str, release: &Release, package: &Path, files: &Path) -> R
         root().join("packaging/images/entrypoint.sh").display()
     );
     let mut mmdebstrap = Command::new("mmdebstrap");
-    mmdebstrap.args(["--quiet", "--variant=apt", "--include", &packages(image)?.join(",")]);
+    // As in Debian's own images: what a machine that loses power would lose is made again anyway.
+    mmdebstrap.arg("--dpkgopt=force-unsafe-io");
+    mmdebstrap.args(["--quiet", "--variant=apt", "--include", &spec.packages()?.join(",")]);
     mmdebstrap.arg(format!("--customize-hook={install}")).arg(format!("--customize-hook={user}"));
     mmdebstrap.env("SOURCE_DATE_EPOCH", release.seconds.to_string());
     run(mmdebstrap.arg(SUITE).arg(files))
+}
+
+/// Downloaded by the npm of this machine, which knows how to reach its registry. The packages' own scripts run in the image, without network.
+fn add_agents(spec: &ImageSpec, files: &Path) -> Result {
+    let mut npm = Command::new("npm");
+    npm.args([
+        "install",
+        "--global",
+        "--ignore-scripts",
+        "--no-audit",
+        "--no-fund",
+        "--loglevel=error",
+        "--prefix",
+    ]);
+    run(npm.arg(files.join("usr/local")).args(spec.agents.iter().map(|agent| &agent.package)))?;
+    let mut rebuild = Command::new("bwrap");
+    rebuild.arg("--bind").arg(files).args(["/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]);
+    rebuild.args(["--unshare-net", "--unshare-pid", "--die-with-parent", "--chdir", "/", "--"]);
+    rebuild.args(["npm", "rebuild", "--global", "--prefix", "/usr/local", "--loglevel=error"]);
+    run(rebuild.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", "/tmp"))
 }
 
 fn make_layout(image: &str, release: &Release, files: &Path, layout: &Path) -> Result {
@@ -120,41 +130,5 @@ fn run(command: &mut Command) -> Result {
     match output.status.success() {
         true => Ok(()),
         false => Err(format!("{program} failed: {}", String::from_utf8_lossy(&output.stderr)).into()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::{IMAGES, find, packages};
-    use crate::workspace::root;
-
-    #[test]
-    fn every_image_has_the_sandbox_and_its_language() {
-        for (image, program) in
-            [("base", "git"), ("node", "npm"), ("go", "golang"), ("rust", "cargo"), ("full", "php-cli")]
-        {
-            let packages = packages(image).unwrap();
-            for wanted in ["bubblewrap", "git", program] {
-                assert!(packages.iter().any(|package| package == wanted), "{image}: {packages:?}");
-            }
-        }
-        let full = packages("full").unwrap();
-        for image in IMAGES {
-            let missing: Vec<_> =
-                packages(image).unwrap().into_iter().filter(|name| !full.contains(name)).collect();
-            assert!(missing.is_empty(), "full lacks {missing:?} of {image}");
-        }
-        assert!(
-            find("java").unwrap_err().to_string().contains("`java` is not an image. Choose from: base, node")
-        );
-    }
-
-    #[test]
-    fn the_dockerfile_is_about_the_same_images() {
-        let file = fs::read_to_string(root().join("packaging/images/Dockerfile")).unwrap();
-        let listed = format!("{} or {}", IMAGES[..7].join(", "), IMAGES[7]);
-        assert!(file.contains(&format!("IMAGE is {listed}.")), "{listed}");
     }
 }

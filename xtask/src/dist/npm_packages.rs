@@ -14,6 +14,8 @@ use crate::workspace::root;
 
 const DESCRIPTION: &str = "Turns a written specification into software that has been checked";
 
+const LICENCES: &str = "THIRD-PARTY-LICENCES.txt";
+
 /// As node calls it, such as linux-x64.
 pub fn platform(target: &Target) -> String {
     let (system, processor) = names(target);
@@ -29,19 +31,27 @@ pub fn launcher_file(release: &Release) -> String {
     format!("autonoe-{}.tgz", release.version)
 }
 
-pub fn platform_package(release: &Release, target: &Target, program: Vec<u8>) -> Result<Vec<u8>> {
+/// `licences` are those of everything in the binary, which come with it.
+pub fn platform_package(
+    release: &Release,
+    target: &Target,
+    program: Vec<u8>,
+    licences: &str,
+) -> Result<Vec<u8>> {
     let (system, processor) = names(target);
     let mut manifest = manifest(release, &format!("@autonoe/{}", platform(target)));
     manifest["os"] = json!([system]);
     manifest["cpu"] = json!([processor]);
     let mut tree = FileTree::default();
     tree.add_program("bin/autonoe", program);
+    tree.add(LICENCES, licences);
     pack(release, tree, &manifest)
 }
 
 pub fn launcher_package(release: &Release, targets: &[&Target]) -> Result<Vec<u8>> {
     let mut manifest = manifest(release, "autonoe");
     manifest["bin"] = json!({"autonoe": "bin/autonoe.js"});
+    manifest["files"] = json!(["bin"]);
     let platforms =
         targets.iter().map(|target| (format!("@autonoe/{}", platform(target)), json!(release.version)));
     manifest["optionalDependencies"] = Value::Object(platforms.collect());
@@ -59,7 +69,7 @@ fn manifest(release: &Release, name: &str) -> Value {
         "license": "MIT OR Apache-2.0",
         "repository": {"type": "git", "url": format!("git+{}.git", release.repository)},
         "engines": {"node": ">=18"},
-        "files": ["bin"],
+        "files": ["bin", LICENCES],
     })
 }
 
@@ -89,6 +99,9 @@ mod tests {
     use std::path::Path;
     use std::process::Command;
 
+    use serde_json::{Value, json};
+
+    use super::super::archive::read_gzip_member;
     use super::super::release::example;
     use super::super::target::TARGETS;
     use super::{launcher_package, platform_package};
@@ -96,10 +109,22 @@ mod tests {
     #[test]
     fn the_same_files_make_the_same_packages() {
         let make = || {
-            let platform = platform_package(&example(), &TARGETS[0], b"program".to_vec()).unwrap();
+            let platform =
+                platform_package(&example(), &TARGETS[0], b"program".to_vec(), "licences").unwrap();
             (platform, launcher_package(&example(), &[&TARGETS[0], &TARGETS[1]]).unwrap())
         };
         assert_eq!(make(), make());
+    }
+
+    /// They ask to be passed on with the binary.
+    #[test]
+    fn the_licences_come_with_the_binary() {
+        let package = platform_package(&example(), &TARGETS[0], b"program".to_vec(), "all of them").unwrap();
+        let text = read_gzip_member(&package, "package/THIRD-PARTY-LICENCES.txt").unwrap();
+        assert_eq!(text, b"all of them");
+        let manifest = read_gzip_member(&package, "package/package.json").unwrap();
+        let manifest: Value = serde_json::from_slice(&manifest).unwrap();
+        assert_eq!(manifest["files"], json!(["bin", "THIRD-PARTY-LICENCES.txt"]));
     }
 
     /// Unpacks a package to where npm would install it.
@@ -133,7 +158,7 @@ mod tests {
         assert_eq!(code, Some(1), "{text}");
         assert!(text.contains("is not installed. Either there is no build for this platform"), "{text}");
         let script = "#!/bin/sh\necho \"$# $2\"\nexit 7\n";
-        let package = platform_package(&example(), here, script.into()).unwrap();
+        let package = platform_package(&example(), here, script.into(), "licences").unwrap();
         install(&modules, &format!("@autonoe/{}", super::platform(here)), &package);
         assert_eq!(run(), (Some(7), "2 a b\n".to_owned()));
     }

@@ -1,5 +1,6 @@
 //! The directory that a release is written to: flat, as the pages of releases are, and nothing in it from an earlier release.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,11 +62,36 @@ impl OutputDirectory {
     }
 }
 
+/// Files that are not the same in two directories, or only in one of them.
+pub fn differences(one: &Path, other: &Path) -> Result<Vec<String>> {
+    let names = |directory: &Path| -> Result<BTreeSet<String>> {
+        let entries: std::io::Result<Vec<_>> = fs::read_dir(directory)?.collect();
+        Ok(entries?.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect())
+    };
+    let all: BTreeSet<String> = names(one)?.union(&names(other)?).cloned().collect();
+    let is_same = |name: &String| match (fs::read(one.join(name)), fs::read(other.join(name))) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => false,
+    };
+    Ok(all.into_iter().filter(|name| !is_same(name)).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use super::OutputDirectory;
+    use super::{OutputDirectory, differences};
+
+    #[test]
+    fn two_directories_are_compared_by_names_and_bytes() {
+        let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for (name, here, there) in [("same", "a", "a"), ("changed", "a", "b")] {
+            fs::write(one.path().join(name), here).unwrap();
+            fs::write(other.path().join(name), there).unwrap();
+        }
+        fs::write(other.path().join("new"), "a").unwrap();
+        assert_eq!(differences(one.path(), other.path()).unwrap(), ["changed", "new"]);
+    }
 
     #[test]
     fn only_a_release_is_replaced() {

@@ -47,10 +47,21 @@ impl Release {
         })
     }
 
+    /// Whether the commit has the tag of its version, such as v0.1.0: then it is published.
+    pub fn is_tagged(&self) -> Result<bool> {
+        let tag = format!("v{}", self.version);
+        Ok(git(&["tag", "--points-at", "HEAD"])?.lines().any(|line| line == tag))
+    }
+
     /// The commit as the binary shows it.
     pub fn shown_commit(&self) -> String {
         let short = self.commit.get(..12).unwrap_or(&self.commit);
         if self.is_modified { format!("{short} with changes") } else { short.to_owned() }
+    }
+
+    /// Where one of its files is published.
+    pub fn url(&self, name: &str) -> String {
+        format!("{}/releases/download/v{}/{name}", self.repository, self.version)
     }
 
     /// The day of the commit, in UTC, such as 2026-11-16.

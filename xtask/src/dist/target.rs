@@ -1,5 +1,6 @@
 //! The targets of a release, and what each packager calls them.
 
+use super::release::Release;
 use crate::result::Result;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +44,16 @@ pub fn released_from_linux() -> Vec<&'static Target> {
 }
 
 impl Target {
+    /// The directory that is in its archives, such as autonoe-1.2.3-x86_64-unknown-linux-musl.
+    pub fn directory(&self, release: &Release) -> String {
+        format!("autonoe-{}-{}", release.version, self.triple)
+    }
+
+    /// The name of a file about it, such as an archive with the ending tar.gz.
+    pub fn archive(&self, release: &Release, ending: &str) -> String {
+        format!("{}.{ending}", self.directory(release))
+    }
+
     pub fn runs_here(&self) -> bool {
         let system = match self.system {
             System::Linux => "linux",
@@ -53,5 +64,40 @@ impl Target {
             Processor::Aarch64 => "aarch64",
         };
         (std::env::consts::OS, std::env::consts::ARCH) == (system, processor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::release::example;
+    use super::TARGETS;
+    use crate::workspace::root;
+
+    /// The manifest tells cargo-binstall where the archives are.
+    #[test]
+    fn binstall_finds_the_archives_and_the_binary_in_them() {
+        let manifest = fs::read_to_string(root().join("crates/cli/Cargo.toml")).unwrap();
+        let manifest: toml::Table = manifest.parse().unwrap();
+        let binstall = &manifest["package"]["metadata"]["binstall"];
+        for target in &TARGETS {
+            let expanded = |field: &str| {
+                let release = example();
+                let values = [
+                    ("{ repo }", release.repository.as_str()),
+                    ("{ version }", &release.version),
+                    ("{ target }", target.triple),
+                    ("{ bin }", "autonoe"),
+                    ("{ binary-ext }", ""),
+                ];
+                let text = binstall[field].as_str().unwrap().to_owned();
+                values.iter().fold(text, |text, (name, value)| text.replace(name, value))
+            };
+            let archive = target.archive(&example(), "tar.gz");
+            assert_eq!(expanded("pkg-url"), example().url(&archive));
+            assert_eq!(expanded("bin-dir"), format!("{}/bin/autonoe", target.directory(&example())));
+        }
+        assert_eq!(binstall["pkg-fmt"].as_str(), Some("tgz"));
     }
 }

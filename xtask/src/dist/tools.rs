@@ -35,14 +35,14 @@ pub fn cargo_zigbuild() -> Result<Command> {
     Ok(zigbuild)
 }
 
-/// uvx, installed now if it was not before.
-pub fn uvx() -> Result<Command> {
+/// The program uvx, with uv beside it; installed now if it was not before.
+pub fn uvx() -> Result<PathBuf> {
     let directory = root().join(UV_DIRECTORY);
     let program = directory.join("bin/uvx");
     if !program.exists() {
         install(&directory, &[format!("uv=={UV_VERSION}")])?;
     }
-    Ok(Command::new(program))
+    Ok(program)
 }
 
 fn install(directory: &Path, packages: &[String]) -> Result {
