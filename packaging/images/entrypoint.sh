@@ -1,12 +1,13 @@
 #!/bin/sh
-# Says it when the container allows only a part of the sandbox, and then starts autonoe, which refuses to run without any.
+# Says it when bubblewrap does not work in this container, and then starts autonoe, which refuses to run without any sandbox.
 set -eu
 
 case ${1:-} in
-    run | plan | sync | agent)
+    # These start no agents, or, like doctor, say it themselves.
+    -h | --help | help | -V | --version | doctor | completions | man) ;;
+    *)
         if ! bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev true 2>/dev/null; then
-            echo "autonoe: bubblewrap does not work in this container, so that Landlock alone holds the agents, which holds less." >&2
-            echo "autonoe: \`autonoe doctor\` says what is missing and with which flags to start the container." >&2
+            echo "autonoe: bubblewrap does not work here; \`autonoe doctor\` says what holds." >&2
         fi
         ;;
 esac

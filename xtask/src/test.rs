@@ -27,6 +27,9 @@ const SANDBOX: [(&str, &str); 1] = [("bwrap", "bubblewrap")];
 /// Tests that talk to public MCP servers, to other agents and to a browser are skipped without these.
 const NODE: [(&str, &str); 3] = [("node", "nodejs"), ("npm", "npm"), ("chromium", "chromium")];
 
+/// Tests of what CI services run are skipped without these.
+const SCRIPTS: [(&str, &str); 1] = [("jq", "jq")];
+
 /// Everything that is optional is linted and tested too: the benchmarks, the release, and what only a release can do.
 const WITH_ALL_FEATURES: &str = "--features=xtask/bench,xtask/dist,autonoe/full";
 
@@ -114,7 +117,8 @@ fn step(name: &str, shown: &str, run: impl FnOnce() -> Result) -> Result {
 /// Programs first, then crates: the later steps need neither the network nor the user's settings.
 fn prerequisites() -> Result {
     install_missing(&REQUIRED)?;
-    for optional in [install_missing(&SANDBOX), install_missing(&NODE).and_then(|()| npm::install())] {
+    let node = install_missing(&NODE).and_then(|()| npm::install());
+    for optional in [install_missing(&SANDBOX), install_missing(&SCRIPTS), node] {
         if let Err(error) = optional {
             println!("== prerequisites: some tests will be skipped. {error}");
         }

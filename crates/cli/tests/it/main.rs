@@ -16,6 +16,7 @@ mod binary;
 mod browser;
 mod check_rooms;
 mod checks;
+mod ci_scripts;
 mod claimed_work;
 mod claude;
 mod codex;
