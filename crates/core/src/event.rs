@@ -288,6 +288,9 @@ pub enum RunEvent {
         name: String,
         /// Sessions without progress in a row.
         idle_sessions: u32,
+        /// The deliverable, or the task of a roadmap, that is stuck; `None` if the sessions have other work.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deliverable: Option<String>,
         /// What the next instruction says in addition; empty for several approaches, each of which has words of its own.
         prompt: String,
         /// The backend and the model of the next sessions, if they are others than the run's.

@@ -168,7 +168,8 @@ impl Alert {
     }
 
     /// What it is about: neither its time nor numbers that would differ if it were raised again after a crash. The sessions of the next run
-    /// have the same numbers, so the run is a part of it.
+    /// have the same numbers, so the run is a part of it. Who raises an alert takes all of this from the event that it is about, never from
+    /// the state of the harness: that may have changed when the event is shown again.
     fn identity(&self) -> String {
         let [run, task] =
             ["run", "task"].map(|key| self.context.get(key).map(Value::to_string).unwrap_or_default());
@@ -260,9 +261,9 @@ impl HarnessDirectory {
     }
 }
 
-/// Whether a session is a milestone.
-pub fn is_milestone(iteration: u32) -> bool {
-    iteration > 0 && iteration.is_multiple_of(MILESTONE)
+/// The last milestone up to a session; `None` before the first one.
+pub fn last_milestone(iteration: u32) -> Option<u32> {
+    Some(iteration - iteration % MILESTONE).filter(|milestone| *milestone > 0)
 }
 
 /// Whether a limit is near, but not reached.
@@ -285,7 +286,7 @@ mod tests {
     use jiff::Timestamp;
 
     use super::{
-        Alert, AlertManager, AlertType, OnCritical, RECENT, Severity, first_near, is_milestone, is_near,
+        Alert, AlertManager, AlertType, OnCritical, RECENT, Severity, first_near, is_near, last_milestone,
     };
     use crate::control::HarnessDirectory;
 
@@ -366,7 +367,8 @@ mod tests {
 
     #[test]
     fn milestones_and_limits_are_noticed() {
-        assert_eq!((0..=20).filter(|number| is_milestone(*number)).collect::<Vec<_>>(), [10, 20]);
+        let milestones = [0, 9, 10, 19, 20].map(last_milestone);
+        assert_eq!(milestones, [None, None, Some(10), Some(10), Some(20)]);
         let near = [(79.0, false), (80.0, true), (99.0, true), (100.0, false)];
         assert!(near.iter().all(|(used, expected)| is_near(*used, 100.0) == *expected) && !is_near(1.0, 0.0));
         let limits = [0, 1, 2, 3, 4, 5, 10, 11, 100, u32::MAX];

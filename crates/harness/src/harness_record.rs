@@ -18,7 +18,7 @@ use autonoe_core::span::SpanContext;
 use jiff::Timestamp;
 
 use crate::alerts::{
-    Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, first_near, is_milestone, is_near,
+    Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, first_near, is_near, last_milestone,
 };
 use crate::control::{HarnessDirectory, LogLevel, LoopStatus, LostBackend, StatusFile};
 use crate::kept_state::KeptState;
@@ -300,12 +300,14 @@ impl HarnessRecord {
         };
         let task = task.map(|task| format!(" of {task}")).unwrap_or_default();
         self.log(LogLevel::Info, &format!("Session {number}{task} started with {backend} {model}"));
-        if is_milestone(number) {
-            let message = format!("{number} sessions have begun.");
-            self.alert(Alert::new(AlertType::IterationMilestone, message, number, Timestamp::now()));
+        // A process that was killed may not have said it.
+        if let Some(milestone) = last_milestone(number) {
+            let message = format!("{milestone} sessions have begun.");
+            self.alert(Alert::new(AlertType::IterationMilestone, message, milestone, Timestamp::now()));
         }
-        if let Some(limit) = limit.filter(|limit| first_near(*limit) == Some(number)) {
-            self.approaching_limit(format!("{number} of {limit} sessions are used."));
+        let near = |limit| first_near(limit).filter(|near| number >= *near);
+        if let Some((near, limit)) = limit.and_then(|limit| Some((near(limit)?, limit))) {
+            self.approaching_limit(format!("{near} of {limit} sessions are used."));
         }
     }
 
@@ -372,15 +374,11 @@ impl HarnessRecord {
         self.show_status();
     }
 
-    fn remedy(&self, number: u32, name: &str, idle_sessions: u32) {
-        let task = {
-            let mut written = self.written();
-            written.status.stuck_state = StuckState::Recovering;
-            written.status.task_id.clone()
-        };
+    fn remedy(&self, number: u32, name: &str, idle_sessions: u32, task: &str) {
+        self.written().status.stuck_state = StuckState::Recovering;
         let message = format!("{}; trying: {name}.", no_progress(idle_sessions));
         let alert = Alert::new(AlertType::StuckRecovery, message, number, Timestamp::now());
-        if self.alert(alert.with("task", task.unwrap_or_default())) {
+        if self.alert(alert.with("task", task)) {
             self.written().status.recovery_attempts += 1;
         }
     }
@@ -463,15 +461,17 @@ impl Sink for HarnessRecord {
                 self.log(LogLevel::Info, &format!("Session {number} ended: {}", outcome.name()));
             }
             RunEvent::Progress { number, score, verdict } => self.scored(*number, *score, *verdict),
-            RunEvent::Remedy { number, name, idle_sessions, escalated_to, .. } => {
-                self.remedy(*number, name, *idle_sessions);
+            RunEvent::Remedy { number, name, idle_sessions, deliverable, escalated_to, .. } => {
+                let task = deliverable.as_deref().unwrap_or_default();
+                self.remedy(*number, name, *idle_sessions, task);
                 if let Some(to) = escalated_to {
                     let message = format!("{to} takes over for the next sessions (escalation).");
-                    self.alert(Alert::new(AlertType::ModelEscalation, message, *number, Timestamp::now()));
+                    let alert = Alert::new(AlertType::ModelEscalation, message, *number, Timestamp::now());
+                    self.alert(alert.with("task", task));
                 }
             }
             RunEvent::BackendChanged { from, to, reason, .. } => {
-                let iteration = self.written().status.current_iteration;
+                let iteration = span.session.unwrap_or_default();
                 let message = format!("{to} takes over from {from} ({reason}).");
                 self.alert(Alert::new(AlertType::ModelEscalation, message, iteration, Timestamp::now()));
             }

@@ -145,6 +145,7 @@ impl<'a> RecoveringPlan<'a> {
         self.state.stuck.end_recovery(false);
         let task = task(instruction, status);
         let is_deliverable = instruction.deliverable.as_deref() == Some(task.id.as_str());
+        self.state.stuck_at = is_deliverable.then(|| task.id.to_string());
         let context = LoopContext {
             instruction: if is_deliverable { String::new() } else { self.asked.clone() },
             tried: self.state.stuck.snippets().map(str::to_owned).collect(),
@@ -173,6 +174,7 @@ impl<'a> RecoveringPlan<'a> {
             number: self.state.judged,
             name: remedy.name.clone(),
             idle_sessions: self.state.stuck.idle_sessions(),
+            deliverable: self.state.stuck_at.clone(),
             prompt: remedy.result.new_prompt.clone().unwrap_or_default(),
             escalated_to: remedy.result.escalated_to.as_ref().map(ToString::to_string),
         })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use autonoe_core::event::{AgentEvent, Event, ProgressVerdict, RunEvent, Usage};
+use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::Phase;
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, RunReport};
@@ -14,6 +15,8 @@ use jiff::Timestamp;
 use super::HarnessRecord;
 use crate::alerts::{AlertType, OnCritical};
 use crate::control::HarnessDirectory;
+use crate::roadmap::Roadmap;
+use crate::schedule::{TaskRecord, TaskStatus};
 
 /// A process of the run 7, whose earlier processes have spent `cost`.
 fn process(project: &Path, cost: f64, on_critical: OnCritical) -> HarnessRecord {
@@ -39,6 +42,21 @@ fn process_after(project: &Path, sessions: u32, cost: f64, on_critical: OnCritic
 
 fn on(record: &HarnessRecord, event: &RunEvent) {
     record.on(&SpanContext::run(7, TraceId(1)), &Event::Run(event.clone()));
+}
+
+fn remedy(number: u32, deliverable: &str, escalated_to: Option<&str>) -> RunEvent {
+    RunEvent::Remedy {
+        number,
+        name: "nudge".to_owned(),
+        idle_sessions: 3,
+        deliverable: Some(deliverable.to_owned()),
+        prompt: String::new(),
+        escalated_to: escalated_to.map(str::to_owned),
+    }
+}
+
+fn said(record: &HarnessRecord) -> Vec<String> {
+    record.harness().read_alerts().expect("alerts").iter().map(ToString::to_string).collect()
 }
 
 fn spend(record: &HarnessRecord, cost: f64) {
@@ -112,9 +130,7 @@ fn a_run_that_ends_at_a_limit_has_not_failed_fatally() {
     let record = process(project.path(), 0.0, OnCritical::Continue);
     let outcome = RunOutcome::BudgetExceeded { limit_usd: Usd(10.0) };
     on(&record, &RunEvent::Outcome(RunReport::without_session(outcome)));
-    let alerts = record.harness().read_alerts().expect("alerts");
-    let said: Vec<String> = alerts.iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["[WARNING] limit_reached: Stopped: the cost limit of $10.00 was reached."]);
+    assert_eq!(said(&record), ["[WARNING] limit_reached: Stopped: the cost limit of $10.00 was reached."]);
 }
 
 #[test]
@@ -125,13 +141,7 @@ fn sessions_without_progress_are_counted_across_processes_and_said_once() {
         alerts.filter(|alert| alert.kind == AlertType::NoProgress).count()
     };
     let idle = |number: u32| RunEvent::Progress { number, score: 0.0, verdict: ProgressVerdict::Idle };
-    let remedy = RunEvent::Remedy {
-        number: 3,
-        name: "nudge".to_owned(),
-        idle_sessions: 3,
-        prompt: String::new(),
-        escalated_to: None,
-    };
+    let remedy = remedy(3, "cart", None);
     // Each process is killed after its session, and shows again what the one before may not have shown.
     for session in 1..=6 {
         let record = process_after(project.path(), session - 1, 0.0, OnCritical::Continue);
@@ -148,6 +158,80 @@ fn sessions_without_progress_are_counted_across_processes_and_said_once() {
     }
     let log = fs::read_to_string(project.path().join(".harness/main/harness.log")).expect("text");
     assert_eq!(log.matches(" scored ").count(), 6, "{log}");
+}
+
+/// "iteration_milestone INFO (every 10)", "model_escalation INFO", "fatal_error ERROR".
+#[test]
+fn milestones_escalations_and_fatal_errors_are_said_once_also_after_a_crash() {
+    let project = tempfile::tempdir().expect("directory");
+    let fault = Fault::permanent(FaultLayer::Model, "key", "The key was refused.");
+    let changed = RunEvent::BackendChanged {
+        from: "native".to_owned(),
+        to: "codex".to_owned(),
+        from_model: String::new(),
+        to_model: String::new(),
+        reason: "quota_exceeded".to_owned(),
+    };
+    let expected = [
+        "[INFO] iteration_milestone: 10 sessions have begun.",
+        "[WARNING] stuck_recovery: 3 sessions in a row made no progress; trying: nudge.",
+        "[INFO] model_escalation: codex/gpt-5 takes over for the next sessions (escalation).",
+        "[INFO] model_escalation: codex takes over from native (quota_exceeded).",
+        "[ERROR] fatal_error: The key was refused.",
+    ];
+    for _ in 0..2 {
+        let record = process_after(project.path(), 9, 0.0, OnCritical::Continue);
+        record.written().max_sessions = None;
+        start_session(&record, 10);
+        on(&record, &remedy(10, "cart", Some("codex/gpt-5")));
+        let span = SpanContext::run(7, TraceId(1)).session(10);
+        record.on(&span, &Event::Run(changed.clone()));
+        let report = RunReport::without_session(RunOutcome::Failed { fault: fault.clone() });
+        on(&record, &RunEvent::Outcome(report));
+        assert_eq!(said(&record), expected);
+    }
+    let alerts = process(project.path(), 0.0, OnCritical::Continue).harness().read_alerts().expect("alerts");
+    let about: Vec<_> = alerts.iter().map(|alert| (alert.iteration, alert.context.get("task"))).collect();
+    let cart = serde_json::Value::from("cart");
+    assert_eq!(about[..4], [(10, None), (10, Some(&cart)), (10, Some(&cart)), (10, None)]);
+}
+
+/// The process before was killed after the remedy had helped, and before that was on record.
+#[test]
+fn an_event_that_is_shown_again_raises_the_same_alert_whatever_has_become_of_its_task() {
+    let project = tempfile::tempdir().expect("directory");
+    let roadmap = Roadmap::parse("## Tasks\n- [ ] **cart**: Add a cart\n", &[]).expect("a roadmap");
+    let at_work = TaskRecord { status: TaskStatus::InProgress, attempts: 1 };
+    let record = process(project.path(), 0.0, OnCritical::Continue);
+    record.task_changed(&roadmap.tasks[0], at_work, "", None);
+    on(&record, &remedy(1, "cart", None));
+    let first = record.harness().read_alerts().expect("alerts");
+    drop(record);
+    let record = process_after(project.path(), 2, 0.0, OnCritical::Continue);
+    assert_eq!(record.current_task(), Some("cart".to_owned()));
+    record.task_changed(
+        &roadmap.tasks[0],
+        TaskRecord { status: TaskStatus::Completed, ..at_work },
+        "Done.",
+        None,
+    );
+    on(&record, &remedy(1, "cart", None));
+    assert_eq!(record.harness().read_alerts().expect("alerts"), first);
+    assert_eq!(first[0].context["task"], "cart");
+}
+
+/// A process may be killed after it has begun a session and before it has said something about it.
+#[test]
+fn what_a_killed_process_had_to_say_about_the_number_of_its_session_is_said_by_the_next_one() {
+    let project = tempfile::tempdir().expect("directory");
+    let record = process_after(project.path(), 10, 0.0, OnCritical::Continue);
+    record.written().max_sessions = Some(12);
+    start_session(&record, 11);
+    let expected = [
+        "[INFO] iteration_milestone: 10 sessions have begun.",
+        "[WARNING] approaching_limit: 10 of 12 sessions are used.",
+    ];
+    assert_eq!(said(&record), expected);
 }
 
 #[test]

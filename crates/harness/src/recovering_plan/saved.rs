@@ -41,6 +41,9 @@ pub(super) struct SavedRecovery {
     /// The work of the last session, see [`work`](super::earlier_run::work); `None` before the first one.
     #[serde(default)]
     pub work: Option<String>,
+    /// The deliverable of the current remedy; `None` if it is about other work.
+    #[serde(default)]
+    pub stuck_at: Option<String>,
     /// The newest score and remedy, which a killed process may not have shown.
     #[serde(default)]
     pub last: Vec<RunEvent>,
