@@ -56,6 +56,9 @@ pub struct CheckRegistry {
     /// Files that test runners read by themselves, as they were committed when checks were first run; `None` before that.
     #[serde(default)]
     pub runner_files: Option<BTreeSet<String>>,
+    /// Whether the first look was cut off, so that `runner_files` may lack some.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub first_look_was_cut: bool,
     /// Files that decide what checks run or show, as they were then, with a hash of what matters in each; `None` if that was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deciding_files: Option<BTreeMap<String, String>>,
@@ -226,6 +229,7 @@ impl Default for CheckRegistry {
             failed_looks: BTreeMap::new(),
             not_counted: BTreeMap::new(),
             runner_files: None,
+            first_look_was_cut: false,
             deciding_files: None,
             baselines: BTreeMap::new(),
             globs: BTreeSet::new(),

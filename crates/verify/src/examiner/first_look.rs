@@ -1,5 +1,7 @@
 //! The look at new checks before the work: one that passes then proves nothing.
 
+use std::collections::VecDeque;
+
 use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::fault::Fault;
@@ -15,6 +17,9 @@ use crate::linked_directories::linked_directories;
 use crate::oracles::{self, Protector};
 use crate::test_files::TestPatterns;
 
+/// How often a look is saved at most, so that a process that is killed again and again gets through it. Each time all checks are written.
+const MAX_SAVES: usize = 100;
+
 impl ProjectExaminer {
     /// Accepts the protected files of new checks and runs each check once: one that passes now proves
     /// nothing.
@@ -26,7 +31,10 @@ impl ProjectExaminer {
             .collect();
         let (proposed, users): (Vec<Check>, Vec<Check>) =
             new.into_iter().partition(|check| check.origin == CheckOrigin::Proposed);
-        if !users.is_empty() {
+        if users.is_empty() {
+            // What agents have done since must not count as if it had been there before.
+            registry.first_look_was_cut = false;
+        } else {
             self.look_first(registry, &users, self.checkouts.check_out_users().await?).await?;
         }
         if !proposed.is_empty() {
@@ -43,9 +51,9 @@ impl ProjectExaminer {
         checkout: Checkout,
     ) -> Result<(), Fault> {
         let now = self.clock.now();
-        let is_first_look = registry.runner_files.is_none();
+        let is_first_look = registry.runner_files.is_none() || registry.first_look_was_cut;
         if is_first_look {
-            registry.runner_files = Some(checkout.runner_files());
+            registry.runner_files.get_or_insert_default().extend(checkout.runner_files());
         }
         let committed = checkout.files().await?;
         if is_first_look {
@@ -58,7 +66,9 @@ impl ProjectExaminer {
             }
         }
         let mut missing = Vec::new();
-        for check in new {
+        let mut protected = VecDeque::new();
+        let saved_each = new.len().div_ceil(MAX_SAVES).max(1);
+        for (place, check) in new.iter().enumerate() {
             let (mut frozen, project, globs) =
                 (registry.clone(), self.project.clone(), check.protect.clone());
             let (root, protector) = (committed.root.clone(), Protector::of(check));
@@ -69,10 +79,13 @@ impl ProjectExaminer {
             let (frozen, unmatched) = blocking(freeze).await?;
             *registry = frozen;
             missing.push(unmatched);
+            if is_saved_after(place, saved_each, new.len()) {
+                protected.push_back(registry.clone());
+            }
         }
         let links = linked_directories(&committed.root, &registry.paths_at(&committed.root));
         drop(committed);
-        for (check, missing) in new.iter().zip(missing) {
+        for (place, (check, missing)) in new.iter().zip(missing).enumerate() {
             let run = check_run::run(check, &checkout, registry, &self.project).await?;
             let state = if run.passed() { CheckState::Vacuous } else { CheckState::Red };
             let commit = checkout.revision.commit.clone();
@@ -104,12 +117,43 @@ impl ProjectExaminer {
                 message,
             })
             .await?;
+            if is_saved_after(place, saved_each, new.len())
+                && let Some(protected) = protected.pop_front()
+            {
+                let mut so_far = with_protected(registry.clone(), protected);
+                so_far.first_look_was_cut = is_first_look;
+                if is_first_look {
+                    add_found(&mut so_far, &checkout);
+                }
+                so_far.save(&self.project)?;
+            }
         }
-        if let Some(known) = registry.runner_files.as_mut().filter(|_| is_first_look) {
-            known.extend(checkout.found_by_checks());
-            known.extend(checkout.built());
+        registry.first_look_was_cut = false;
+        if is_first_look {
+            add_found(registry, &checkout);
         }
         checkout.close().await;
         registry.save(&self.project)
+    }
+}
+
+/// Whether what was seen so far is saved after the check in this place. After the last one everything is.
+fn is_saved_after(place: usize, saved_each: usize, all: usize) -> bool {
+    (place + 1).is_multiple_of(saved_each) && place + 1 < all
+}
+
+/// With the files that are protected for the checks so far: those of the others are accepted when their checks run, since only then it is
+/// known what is missing.
+fn with_protected(mut registry: CheckRegistry, protected: CheckRegistry) -> CheckRegistry {
+    (registry.globs, registry.files) = (protected.globs, protected.files);
+    (registry.builders_globs, registry.builders_files) = (protected.builders_globs, protected.builders_files);
+    registry.disputes = protected.disputes;
+    registry
+}
+
+fn add_found(registry: &mut CheckRegistry, checkout: &Checkout) {
+    if let Some(known) = &mut registry.runner_files {
+        known.extend(checkout.found_by_checks());
+        known.extend(checkout.built());
     }
 }

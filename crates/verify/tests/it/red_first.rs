@@ -31,6 +31,37 @@ async fn each_new_check_runs_once_before_the_work() {
     next.assert_claim("A", Assurance::Verified, &["verified"]).await;
 }
 
+/// A process that is killed again and again gets through its first looks.
+#[tokio::test]
+async fn a_look_that_was_cut_off_is_continued_with_the_checks_that_are_left() {
+    const CHECKS: usize = 12;
+    let checks: String =
+        (0..CHECKS).map(|number| format!("- Check: `test -f calc.sh && echo {number}` for A\n")).collect();
+    let fixture = VerifyFixture::new(&format!("# Spec\n\n{checks}"));
+    let examiner = fixture.examiner().await;
+    let has_seen_some = async {
+        while examiner.checked(CheckPurpose::RedFirst).len() < 3 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = has_seen_some => {}
+        result = examiner.prepare() => panic!("it is not cut off: {result:?}"),
+    }
+    drop(examiner);
+    let registry = CheckRegistry::load(&fixture.project).unwrap();
+    let seen = registry.baselines.len();
+    assert!((2..CHECKS).contains(&seen) && registry.first_look_was_cut, "{seen}");
+    let next = fixture.prepared().await;
+    assert_eq!(next.checked(CheckPurpose::RedFirst).len(), CHECKS - seen);
+    let registry = CheckRegistry::load(&fixture.project).unwrap();
+    assert_eq!((registry.baselines.len(), registry.first_look_was_cut), (CHECKS, false));
+    assert!(registry.baselines.values().all(|baseline| baseline.state == CheckState::Red));
+    fixture.commit(&[("calc.sh", ADDS)]);
+    next.assert_claim("A", Assurance::Verified, &["verified"]).await;
+}
+
 #[tokio::test]
 async fn a_check_that_passes_before_the_work_proves_nothing() {
     let fixture = VerifyFixture::new("# Spec\n\n- Check: `true` for A\n");
