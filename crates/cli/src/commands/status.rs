@@ -13,6 +13,7 @@ use autonoe_core::redact::Redactor;
 use autonoe_core::status::ProjectStatus;
 use autonoe_report::{
     assurance, beyond_criteria, check_state, cost, does_not_count, one_line, project_checks, says_builder,
+    sparkline,
 };
 use autonoe_store::journal::history::{DeniedCall, History, RunRow, WaitRow};
 use autonoe_store::{
@@ -35,6 +36,9 @@ use crate::project_args::ReportArgs;
 use crate::unseen_commits::{UnseenWork, left_by_kill};
 use crate::watch::{self, WatchedState};
 
+/// Sessions whose progress is shown.
+const SHOWN_SCORES: usize = 60;
+
 /// Show deliverables, cost and the last outcome
 #[derive(Debug, Args)]
 pub struct StatusArgs {
@@ -55,6 +59,8 @@ struct StatusFacts {
     /// Deliverables whose evidence is not ours.
     disowned: Vec<String>,
     last_run: Option<RunRow>,
+    /// Of the sessions of the last run, in order.
+    scores: Vec<f64>,
     /// Tool calls of the last run that a gate denied.
     denied: Vec<DeniedCall>,
     /// Notifications that were not delivered.
@@ -108,15 +114,17 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
     let costs = history.as_ref().map(History::session_costs).transpose()?.unwrap_or_default();
     let costs = cost_by_deliverable(&costs);
     let estimate = average(costs.values());
-    let (last_run, denied, waiting, cost) = match &history {
-        None => (None, Vec::new(), None, Some(Usd::ZERO)),
+    let (last_run, denied, scores, waiting, cost) = match &history {
+        None => (None, Vec::new(), Vec::new(), None, Some(Usd::ZERO)),
         Some(history) => {
             let (spent, unknown) = history.total_cost()?;
             let waiting =
                 if matches!(lock, LockStatus::By(_)) { history.waiting(Timestamp::now())? } else { None };
             let last_run = history.last_run()?;
             let denied = last_run.as_ref().map(|run| history.denied_calls(run.id)).transpose()?;
-            (last_run, denied.unwrap_or_default(), waiting, (!unknown).then_some(Usd(spent)))
+            let scores = last_run.as_ref().map(|run| history.scores(run.id)).transpose()?;
+            let (denied, scores) = (denied.unwrap_or_default(), scores.unwrap_or_default());
+            (last_run, denied, scores, waiting, (!unknown).then_some(Usd(spent)))
         }
     };
     let undelivered = undelivered(project, last_run.as_ref());
@@ -149,6 +157,7 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         checks,
         book,
         last_run,
+        scores,
         denied,
         undelivered,
         waiting,
@@ -273,6 +282,15 @@ fn as_text(facts: &StatusFacts) -> String {
             text.push_str(&format!("Last run: {}, {}\n", run.command, last_outcome(run)));
         }
         (LockStatus::Free, None) => {}
+    }
+    let shown = &facts.scores[facts.scores.len().saturating_sub(SHOWN_SCORES)..];
+    if !shown.is_empty() {
+        let which = if facts.lock == LockStatus::Free { "the last run" } else { "this run" };
+        let part = match shown.len() < facts.scores.len() {
+            true => format!(" (the last {SHOWN_SCORES} of {} sessions)", facts.scores.len()),
+            false => String::new(),
+        };
+        text.push_str(&format!("Progress of {which}: {}{part}\n", sparkline(shown)));
     }
     if !facts.denied.is_empty() {
         text.push_str(&format!(
@@ -416,6 +434,7 @@ fn as_json(facts: &StatusFacts) -> Value {
         "total": tally.total,
         "cost_usd": facts.cost,
         "last_run": facts.last_run,
+        "scores": facts.scores,
         "denied": facts.denied,
         "undelivered": facts.undelivered,
         "running": running(&facts.lock),

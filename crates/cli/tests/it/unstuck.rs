@@ -70,6 +70,19 @@ fn an_agent_that_does_nothing_is_unstuck_by_a_nudge() {
     );
     let listed = printed(&project, &["sessions", "list"]);
     assert!(listed.contains("Progress of run 1: ▃▁▁▁"), "{listed}");
+    let status = printed(&project, &["status"]);
+    let bars = |text: &str| -> Option<String> {
+        let after = text.split_once("Progress of the last run: ")?.1;
+        Some(after.lines().next()?.to_owned())
+    };
+    let shown = bars(&status).unwrap_or_else(|| panic!("{status}"));
+    assert!(shown.starts_with("▃▁▁▁") && shown.chars().count() == 5, "one bar for each session: {shown}");
+    let json: serde_json::Value =
+        serde_json::from_str(&printed(&project, &["status", "--json"])).expect("JSON");
+    let scores: Vec<_> = run.of_type("progress").map(|event| event["score"].clone()).collect();
+    assert_eq!((json["scores"].as_array(), scores.len()), (Some(&scores), 5));
+    let report = printed(&project, &["report"]);
+    assert!(report.contains(&format!("Progress of each: {shown}")), "{report}");
     assert_script_followed(&model);
 }
 
@@ -133,6 +146,24 @@ fn an_agent_that_repeats_a_call_is_told_and_then_its_session_ends() {
     }
     assert!(printed(&project, &["sessions", "list"]).contains(" stuck "));
     assert!(printed(&project, &["sessions", "show", "1.1"]).contains("[STUCK]"));
+    assert_no_processes_left(&project);
+}
+
+/// The message reaches it within its session.
+#[test]
+fn the_real_codex_is_told_that_it_repeats_a_call() {
+    let Some(codex) = codex::codex() else { return };
+    let project = CliTestProject::with_status(&[("A", "pending")]);
+    let again =
+        "[[conversation.turn]]\ncall = [{ tool = \"Bash\", input = { command = 'cat missing.txt' } }]\n";
+    let told = again.replace("call =", "expect = '5 times in a row'\ncall =");
+    let turns = codex::with_own_tool_names(&[again.repeat(9), told.repeat(11), IDLE.to_owned()].concat());
+    let model = model(&always(&turns));
+    let run = codex.run(&project, &model, &["run", "--backend", "codex", "-n", "1"]);
+    run.assert_ended("max_iterations", 4);
+    let ends: Vec<_> = run.of_type("session_ended").collect();
+    assert_eq!(ends[0]["outcome"], "stuck", "{}", ends[0]);
+    assert_eq!(run.of_type("repetition_noticed").count(), 1);
     assert_no_processes_left(&project);
 }
 
