@@ -266,6 +266,10 @@ pub trait PlanMemory: Send + Sync {
     /// The state that the latest earlier run of the same command saved last. `None` if that command has completed since, or is to begin anew.
     async fn load_earlier(&self) -> Result<Option<serde_json::Value>, Fault>;
 
+    /// The states that the runs of the same command saved last, also those that have completed, the oldest first. Without those from before
+    /// that command was to begin anew.
+    async fn load_all(&self) -> Result<Vec<serde_json::Value>, Fault>;
+
     /// Replaces the saved state; durable when it returns.
     async fn save(&self, state: &serde_json::Value) -> Result<(), Fault>;
 

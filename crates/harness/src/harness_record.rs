@@ -27,6 +27,7 @@ use crate::runaway::RunawaySign;
 use crate::schedule::{TaskRecord, TaskStatus};
 use crate::state_view::Execution;
 use crate::stuck::{StuckState, WARNING_AFTER};
+use crate::task_history::RecalledTask;
 
 /// Alerts of our own: about tasks, and that the run ended at a limit.
 pub const TASK_COMPLETED: &str = "task_completed";
@@ -145,10 +146,15 @@ impl HarnessRecord {
     }
 
     /// The run ends: looks at the view once more, since others may have damaged it.
-    pub fn finish_view(&self) {
+    pub fn check_view(&self) {
         let mut written = self.written();
-        let result = written.state.finish();
+        let result = written.state.check();
         written.note(result);
+    }
+
+    /// Nothing is written to the view any more.
+    pub fn close_view(&self) {
+        self.written().state.close();
     }
 
     /// Sentences about a file that could not be written, or was written anew; each once.
@@ -168,15 +174,39 @@ impl HarnessRecord {
         self.write_status(&mut written);
     }
 
-    /// A task has begun, or an attempt has ended.
-    pub fn task_changed(&self, task: &Task, record: TaskRecord, output: &str, error: Option<&str>) {
+    /// Whether the view was written anew, so that it lacks what happened before this process.
+    pub fn needs_history(&self) -> bool {
+        self.written().state.needs_history()
+    }
+
+    /// Adds to the view what only the journal knows.
+    pub fn recall<'a>(&self, tasks: impl Iterator<Item = RecalledTask<'a>>, growth_sessions: u32) {
+        let mut written = self.written();
+        let result = written.state.recall(tasks, growth_sessions);
+        written.note(result);
+    }
+
+    /// A task has begun, or an attempt has ended. `since` is when its status became what it is.
+    pub fn task_changed(
+        &self,
+        task: &Task,
+        record: TaskRecord,
+        output: &str,
+        error: Option<&str>,
+        since: Timestamp,
+    ) {
         let mut written = self.written();
         let output = Some(output).filter(|text| !text.is_empty());
-        let result = written.state.task_changed(task, record, output, error);
-        written.note(result);
+        let result = written.state.task_changed(task, record, output, error, since);
+        let is_current = record.status == TaskStatus::InProgress;
+        let was_current = written.status.task_id.as_deref() == Some(task.id.as_str());
+        // A process that resumes says of every task again how far it is.
+        if matches!(result, Ok(false)) && !is_current && !was_current {
+            return;
+        }
+        written.note(result.map(drop));
         written.tasks.insert(task.id.to_string(), record.status);
         written.count_tasks();
-        let is_current = record.status == TaskStatus::InProgress;
         written.status.task_id = is_current.then(|| task.id.to_string());
         written.status.task_description = is_current.then(|| task.description.clone());
         written.status.max_iterations = task.max_iterations;
@@ -200,9 +230,9 @@ impl HarnessRecord {
         written.note(result);
     }
 
-    pub fn attempt_ended(&self, execution: &Execution<'_>) {
+    pub fn attempt_ended(&self, execution: &Execution<'_>, ended: Timestamp) {
         let mut written = self.written();
-        let result = written.state.attempt_ended(execution);
+        let result = written.state.attempt_ended(execution, ended);
         written.note(result);
     }
 

@@ -10,8 +10,9 @@ use jiff::Timestamp;
 
 use crate::control::HarnessDirectory;
 use crate::roadmap::Task;
-use crate::schedule::TaskRecord;
-use crate::state_view::{DAMAGED, Execution, StateFound, StateManager, StateViewError};
+use crate::schedule::{TaskRecord, TaskStatus};
+use crate::state_view::{DAMAGED, Execution, StateFound, StateManager, StateViewError, TaskRow, iso};
+use crate::task_history::RecalledTask;
 
 /// Attempts that are kept to be written again.
 const MAX_ATTEMPTS: usize = 10_000;
@@ -28,16 +29,21 @@ pub(crate) struct KeptState {
     attempts: Vec<KnownAttempt>,
     /// Sessions that looked for further tasks.
     growth_sessions: u32,
+    /// Whether the view was written anew, and the journal knows more about it than this process.
+    needs_history: bool,
     /// What a person should know, once.
     notice: Option<String>,
     has_said: bool,
 }
 
+#[derive(Clone, PartialEq)]
 struct KnownTask {
     task: Task,
     record: TaskRecord,
     output: Option<String>,
     error: Option<String>,
+    started: Option<Timestamp>,
+    completed: Option<Timestamp>,
 }
 
 struct KnownAttempt {
@@ -62,6 +68,7 @@ impl KeptState {
             tasks: Vec::new(),
             attempts: Vec::new(),
             growth_sessions: 0,
+            needs_history: found != StateFound::State,
             notice: None,
             has_said: false,
         };
@@ -93,38 +100,104 @@ impl KeptState {
         self.rebuilt_unless(written)
     }
 
-    /// A task has begun, or an attempt has ended.
+    /// A task has begun, or an attempt has ended. `since` is when its status became what it is. Returns whether that is new.
     pub(crate) fn task_changed(
         &mut self,
         task: &Task,
         record: TaskRecord,
         output: Option<&str>,
         error: Option<&str>,
-    ) -> Result<(), StateViewError> {
+        since: Timestamp,
+    ) -> Result<bool, StateViewError> {
+        let before = self.tasks.iter().find(|known| known.task.id == task.id).cloned();
         self.know(task, record, output, error);
+        self.know_time(task, record.status, Some(since));
+        // A process that resumes says of every task again how far it is.
+        if before.is_some() && self.tasks.iter().find(|known| known.task.id == task.id) == before.as_ref() {
+            return Ok(false);
+        }
         let written = self.state.as_ref().filter(|_| self.is_sound()).map(|state| {
             state.save_task(task, record)?;
-            state.update_task_status(task.id.as_str(), record.status, output, error, Timestamp::now())
+            state.update_task_status(task.id.as_str(), record.status, output, error, since)
+        });
+        self.rebuilt_unless(written).map(|()| true)
+    }
+
+    pub(crate) fn attempt_ended(
+        &mut self,
+        execution: &Execution<'_>,
+        ended: Timestamp,
+    ) -> Result<(), StateViewError> {
+        self.know_attempt(execution, ended);
+        let state = self.state.as_ref().filter(|_| self.is_sound());
+        let written = state.map(|state| state.log_execution(execution, ended));
+        self.rebuilt_unless(written)
+    }
+
+    /// Whether the view was written anew, and what the journal knows was not added since.
+    pub(crate) fn needs_history(&self) -> bool {
+        self.needs_history
+    }
+
+    /// Adds what the journal knows and the view does not: a process may have been killed before it had written an attempt, or all of the view
+    /// is gone. The newest tasks come first; what this process knows itself stays.
+    pub(crate) fn recall<'a>(
+        &mut self,
+        tasks: impl Iterator<Item = RecalledTask<'a>>,
+        growth_sessions: u32,
+    ) -> Result<(), StateViewError> {
+        for recalled in tasks {
+            self.recall_task(&recalled);
+        }
+        let more_growth = growth_sessions.saturating_sub(self.growth_sessions);
+        self.growth_sessions += more_growth;
+        // Of a view that was not lost the number is known only to the view itself.
+        let more_growth = if std::mem::take(&mut self.needs_history) { more_growth } else { 0 };
+        let written = self.state.as_ref().filter(|_| self.is_sound()).map(|state| {
+            for known in &self.tasks {
+                if known.differs_from(state.load_task(known.task.id.as_str())?.as_ref()) {
+                    known.write(state)?;
+                }
+            }
+            self.log_attempts(state)?;
+            (0..more_growth).try_for_each(|_| state.count_growth())
         });
         self.rebuilt_unless(written)
     }
 
-    pub(crate) fn attempt_ended(&mut self, execution: &Execution<'_>) -> Result<(), StateViewError> {
-        let now = Timestamp::now();
-        if self.attempts.len() < MAX_ATTEMPTS {
-            self.attempts.push(KnownAttempt {
-                task_id: execution.task_id.to_owned(),
-                attempt: execution.attempt,
-                success: execution.success,
-                output: execution.output.to_owned(),
-                error: execution.error.map(str::to_owned),
-                duration: execution.duration,
-                ended: now,
-            });
+    fn recall_task(&mut self, recalled: &RecalledTask<'_>) {
+        let RecalledTask { task, record, output, error, history } = *recalled;
+        let output = Some(output).filter(|output| !output.is_empty());
+        match self.tasks.iter_mut().find(|known| known.task.id == task.id) {
+            Some(known) => {
+                // A box that is checked does not say how many it took.
+                if known.record.attempts == 0
+                    && [known.record.status, record.status] == [TaskStatus::Completed; 2]
+                {
+                    known.record.attempts = record.attempts;
+                }
+                known.output = known.output.take().or_else(|| output.map(str::to_owned));
+                known.error = known.error.take().or_else(|| error.map(str::to_owned));
+                known.started = known.started.or(history.started);
+                known.completed = known.completed.or(history.completed);
+            }
+            None => {
+                self.know(task, record, output, error);
+                self.know_time(task, TaskStatus::InProgress, history.started);
+                self.know_time(task, TaskStatus::Completed, history.completed);
+            }
         }
-        let state = self.state.as_ref().filter(|_| self.is_sound());
-        let written = state.map(|state| state.log_execution(execution, now));
-        self.rebuilt_unless(written)
+        for attempt in &history.attempts {
+            let execution = Execution {
+                task_id: task.id.as_str(),
+                attempt: attempt.number,
+                success: attempt.error.is_none(),
+                output: &attempt.output,
+                error: attempt.error.as_deref(),
+                duration: attempt.duration,
+            };
+            self.know_attempt(&execution, attempt.ended);
+        }
     }
 
     /// A session looks for further tasks.
@@ -135,14 +208,16 @@ impl KeptState {
     }
 
     /// The run ends: what others find must be whole.
-    pub(crate) fn finish(&mut self) -> Result<(), StateViewError> {
+    pub(crate) fn check(&mut self) -> Result<(), StateViewError> {
         // What was written to the log of the database only is lost with it, so another reader is asked.
         let found = StateManager::find(&self.harness).ok().flatten().and_then(|state| state.counts().ok());
         let is_whole = found.is_some_and(|found| found.tasks as usize >= self.tasks.len()) && self.is_sound();
-        self.rebuilt_unless(is_whole.then_some(Ok(())))?;
-        // Closed, so that SQLite leaves one file.
+        self.rebuilt_unless(is_whole.then_some(Ok(())))
+    }
+
+    /// SQLite leaves one file then.
+    pub(crate) fn close(&mut self) {
         self.state = None;
-        Ok(())
     }
 
     fn know(&mut self, task: &Task, record: TaskRecord, output: Option<&str>, error: Option<&str>) {
@@ -153,8 +228,66 @@ impl KeptState {
                 known.output = output.or_else(|| known.output.take());
                 known.error = error.or_else(|| known.error.take());
             }
-            None => self.tasks.push(KnownTask { task: task.clone(), record, output, error }),
+            None => {
+                let (started, completed) = (None, None);
+                self.tasks.push(KnownTask { task: task.clone(), record, output, error, started, completed });
+            }
         }
+    }
+
+    fn know_time(&mut self, task: &Task, status: TaskStatus, since: Option<Timestamp>) {
+        let Some(known) = self.tasks.iter_mut().find(|known| known.task.id == task.id) else { return };
+        match status {
+            TaskStatus::InProgress => known.started = since,
+            TaskStatus::Completed => known.completed = since,
+            TaskStatus::Pending | TaskStatus::Failed | TaskStatus::Blocked | TaskStatus::Growth => {}
+        }
+    }
+
+    fn know_attempt(&mut self, execution: &Execution<'_>, ended: Timestamp) {
+        let is_known = self.attempts.iter().any(|known| {
+            known.attempt == execution.attempt && known.ended == ended && known.task_id == execution.task_id
+        });
+        if is_known || self.attempts.len() >= MAX_ATTEMPTS {
+            return;
+        }
+        self.attempts.push(KnownAttempt {
+            task_id: execution.task_id.to_owned(),
+            attempt: execution.attempt,
+            success: execution.success,
+            output: execution.output.to_owned(),
+            error: execution.error.map(str::to_owned),
+            duration: execution.duration,
+            ended,
+        });
+    }
+
+    /// Writes all that is known.
+    fn write_all(&self, state: &StateManager) -> Result<(), StateViewError> {
+        let now = Timestamp::now();
+        let began = self.tasks.iter().filter_map(|known| known.started).min().unwrap_or(now);
+        state.init_harness(&self.roadmap, began)?;
+        state.init_harness(&self.roadmap, now)?;
+        state.save_tasks(self.tasks.iter().map(|known| (&known.task, known.record)))?;
+        for known in self.tasks.iter().filter(|known| known.has_begun()) {
+            known.write(state)?;
+        }
+        self.log_attempts(state)
+    }
+
+    /// Logs the attempts that are not in the log, in the order in which they ended.
+    fn log_attempts(&self, state: &StateManager) -> Result<(), StateViewError> {
+        let is_of_task = |attempt: &&KnownAttempt| {
+            self.tasks.iter().any(|known| known.task.id.as_str() == attempt.task_id)
+        };
+        let mut attempts: Vec<&KnownAttempt> = self.attempts.iter().filter(is_of_task).collect();
+        attempts.sort_by_key(|attempt| attempt.ended);
+        for known in attempts {
+            if !state.has_execution(&known.task_id, known.attempt, known.ended)? {
+                state.log_execution(&known.as_execution(), known.ended)?;
+            }
+        }
+        Ok(())
     }
 
     /// `written` is `None` if the file is not the one that was opened any more.
@@ -170,19 +303,10 @@ impl KeptState {
         // First: SQLite removes its other files by name when it closes this one.
         self.state = None;
         let (state, found) = StateManager::open(&self.harness)?;
-        state.init_harness(&self.roadmap, Timestamp::now())?;
-        state.save_tasks(self.tasks.iter().map(|known| (&known.task, known.record)))?;
-        for KnownTask { task, record, output, error } in &self.tasks {
-            let (output, error) = (output.as_deref(), error.as_deref());
-            state.update_task_status(task.id.as_str(), record.status, output, error, Timestamp::now())?;
-        }
+        self.write_all(&state)?;
         if found != StateFound::State {
-            for known in &self.attempts {
-                state.log_execution(&known.as_execution(), known.ended)?;
-            }
-            for _ in 0..self.growth_sessions {
-                state.count_growth()?;
-            }
+            (0..self.growth_sessions).try_for_each(|_| state.count_growth())?;
+            self.needs_history = true;
         }
         self.state = Some(state);
         self.file = self.identity();
@@ -217,6 +341,40 @@ impl KeptState {
     }
 }
 
+impl KnownTask {
+    fn has_begun(&self) -> bool {
+        self.output.is_some() || self.error.is_some() || self.started.is_some() || self.completed.is_some()
+    }
+
+    /// Whether the row of the view lacks something.
+    fn differs_from(&self, row: Option<&TaskRow>) -> bool {
+        let Some(row) = row else { return true };
+        let differs = |known: &Option<String>, shown: &str| known.as_ref().is_some_and(|text| text != shown);
+        let differs_in_time = |known: Option<Timestamp>, shown: &Option<String>| {
+            known.is_some_and(|time| shown.as_ref() != Some(&iso(time)))
+        };
+        differs(&self.output, &row.output)
+            || differs(&self.error, &row.error)
+            || differs_in_time(self.started, &row.started_at)
+            || differs_in_time(self.completed, &row.completed_at)
+            || (row.status, row.attempts) != (self.record.status, self.record.attempts.max(row.attempts))
+    }
+
+    fn write(&self, state: &StateManager) -> Result<(), StateViewError> {
+        let (id, status) = (self.task.id.as_str(), self.record.status);
+        state.save_task(&self.task, self.record)?;
+        if let Some(started) = self.started {
+            state.update_task_status(id, TaskStatus::InProgress, None, None, started)?;
+        }
+        let since = match status {
+            TaskStatus::InProgress => self.started,
+            _ => self.completed,
+        };
+        let (output, error) = (self.output.as_deref(), self.error.as_deref());
+        state.update_task_status(id, status, output, error, since.unwrap_or_else(Timestamp::now))
+    }
+}
+
 impl KnownAttempt {
     fn as_execution(&self) -> Execution<'_> {
         Execution {
@@ -236,6 +394,8 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
     use std::time::Duration;
+
+    use jiff::Timestamp;
 
     use super::KeptState;
     use crate::control::HarnessDirectory;
@@ -290,18 +450,22 @@ mod tests {
                 error: None,
                 duration: Duration::from_secs(5),
             };
-            kept.attempt_ended(&execution).expect("logged");
-            kept.task_changed(&roadmap.tasks[0], COMPLETED, Some("I did it."), None).expect("changed");
+            kept.attempt_ended(&execution, Timestamp::UNIX_EPOCH).expect("logged");
+            kept.task_changed(&roadmap.tasks[0], COMPLETED, Some("I did it."), None, Timestamp::UNIX_EPOCH)
+                .expect("changed");
             assert_eq!(kept.take_notice(), None);
             damage(&harness);
             if !is_at_the_end {
-                kept.task_changed(&roadmap.tasks[1], COMPLETED, None, None).expect("changed");
+                kept.task_changed(&roadmap.tasks[1], COMPLETED, None, None, Timestamp::UNIX_EPOCH)
+                    .expect("changed");
             }
-            kept.finish().expect("finished");
+            kept.check().expect("checked");
+            kept.close();
             let notice = kept.take_notice().unwrap_or_else(|| panic!("{name} {is_at_the_end}"));
             assert!(notice.contains("state.db was ") && notice.ends_with("written anew."), "{notice}");
             damage(&harness);
-            kept.finish().expect("finished");
+            kept.check().expect("checked");
+            kept.close();
             assert_eq!(kept.take_notice(), None, "it is said once");
             drop(kept);
             let found = StateManager::find(&harness).ok().flatten();

@@ -22,4 +22,5 @@ pub mod schedule;
 pub mod state_database;
 pub mod state_view;
 pub mod stuck;
+pub mod task_history;
 pub mod task_plan;

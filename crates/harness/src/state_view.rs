@@ -208,7 +208,8 @@ impl StateManager {
         let (roadmap, now) = (roadmap.display().to_string(), iso(now));
         self.execute(
             "INSERT INTO harness_state (id, roadmap_path, started_at, last_activity) VALUES (1, ?1, ?2, ?2)
-             ON CONFLICT (id) DO UPDATE SET roadmap_path = ?1, last_activity = ?2",
+             ON CONFLICT (id) DO UPDATE SET roadmap_path = ?1, last_activity = max(last_activity, ?2),
+                 started_at = min(started_at, ?2)",
             params![roadmap, now],
         )
     }
@@ -226,7 +227,8 @@ impl StateManager {
         self.run(|db| db.execute_batch("COMMIT"))
     }
 
-    /// Writes a task. Output, error and times of an earlier attempt stay.
+    /// Writes a task. Output, error and times of an earlier attempt stay, and so does the number of attempts of a completed task that comes
+    /// with none: a box that is checked does not say how many it took.
     pub fn save_task(&self, task: &Task, record: TaskRecord) -> Result<(), StateViewError> {
         self.write_task(task, record)?;
         self.count()
@@ -236,10 +238,11 @@ impl StateManager {
         let depends: Vec<&str> = task.depends.iter().map(|id| id.as_str()).collect();
         self.execute(
             "INSERT INTO tasks (id, description, phase, depends, timeout_minutes, success_criteria, cwd, cli, model, status, attempts,
-                                max_retries, worktree_branch, issue_number)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                                max_retries, issue_number)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
              ON CONFLICT (id) DO UPDATE SET description = ?2, phase = ?3, depends = ?4, timeout_minutes = ?5, success_criteria = ?6,
-                 cwd = ?7, cli = ?8, model = ?9, status = ?10, attempts = ?11, max_retries = ?12, issue_number = ?14",
+                 cwd = ?7, cli = ?8, model = ?9, status = ?10, max_retries = ?12, issue_number = ?13,
+                 attempts = iif(?10 = 'completed' AND ?11 = 0, attempts, ?11)",
             params![
                 task.id.as_str(),
                 task.description,
@@ -253,7 +256,6 @@ impl StateManager {
                 record.status.name(),
                 record.attempts,
                 task.max_retries,
-                format!("autonoe/{}", task.id),
                 task.issue,
             ],
         )
@@ -262,10 +264,10 @@ impl StateManager {
     /// `None` if there is no such task.
     pub fn load_task(&self, id: &str) -> Result<Option<TaskRow>, StateViewError> {
         let query = format!("SELECT {COLUMNS} FROM tasks WHERE id = ?1");
-        self.run(|db| db.query_row(&query, [id], task_row).optional())
+        self.run(|db| db.prepare_cached(&query)?.query_row([id], task_row).optional())
     }
 
-    /// Sets the status; output and error only if they are given.
+    /// Sets the status; output and error only if they are given. `now` is when it began or was completed.
     pub fn update_task_status(
         &self,
         id: &str,
@@ -281,7 +283,7 @@ impl StateManager {
                  started_at = coalesce(?5, started_at), completed_at = coalesce(?6, completed_at) WHERE id = ?1",
             params![id, status.name(), output.map(shortened), error.map(shortened), started, completed],
         )?;
-        self.execute("UPDATE harness_state SET last_activity = ?1", params![iso(now)])?;
+        self.execute("UPDATE harness_state SET last_activity = max(last_activity, ?1)", params![iso(now)])?;
         self.count()
     }
 
@@ -314,9 +316,24 @@ impl StateManager {
             ],
         )?;
         self.execute(
-            "UPDATE harness_state SET total_execution_time = total_execution_time + ?1, last_activity = ?2",
+            "UPDATE harness_state SET total_execution_time = total_execution_time + ?1, last_activity = max(last_activity, ?2)",
             params![seconds, iso(now)],
         )
+    }
+
+    /// Whether the attempt that ended at this time is in the log.
+    pub fn has_execution(
+        &self,
+        task_id: &str,
+        attempt: u32,
+        ended: Timestamp,
+    ) -> Result<bool, StateViewError> {
+        let query =
+            "SELECT count(*) FROM execution_log WHERE task_id = ?1 AND attempt = ?2 AND timestamp = ?3";
+        let count = |db: &Connection| {
+            db.prepare_cached(query)?.query_row(params![task_id, attempt, iso(ended)], |row| row.get(0))
+        };
+        Ok(self.run(count).map(|count: i64| count > 0)?)
     }
 
     /// A session looks for further tasks.
@@ -415,7 +432,7 @@ fn is_damage(error: &StateDatabaseError) -> bool {
 }
 
 /// UTC, without a zone.
-fn iso(time: Timestamp) -> String {
+pub(crate) fn iso(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S").to_string()
 }
 

@@ -24,6 +24,7 @@ use autonoe_core::instruction::{Instructions, Phase};
 use autonoe_core::outcome::{PlanReport, RunOutcome};
 use autonoe_core::plan::{Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState};
 use autonoe_core::status::{ProjectStatus, Tally};
+use jiff::Timestamp;
 
 use self::earlier_run::TakenOver;
 use self::growth::is_growth;
@@ -107,7 +108,29 @@ impl TaskPlan {
         plan.check_again(&plan.roadmap.clone()).await?;
         plan.take_over(edit).await?;
         plan.plan_tasks(&[]).await?;
+        plan.recall().await?;
         Ok(plan)
+    }
+
+    /// Completes the view for others with what the journal knows. Earlier runs are read only if all of the view is new.
+    async fn recall(&self) -> Result<(), Fault> {
+        let states =
+            if self.setup.record.needs_history() { self.setup.memory.load_all().await? } else { Vec::new() };
+        // What a version with another format has saved is not worth a failed run.
+        let mut earlier: Vec<SavedTasks> =
+            states.into_iter().filter_map(|state| serde_json::from_value(state).ok()).collect();
+        earlier.reverse();
+        // The journal has this run's, too; an attempt that is known is not added again.
+        let states = || std::iter::once(&self.state).chain(&earlier);
+        // Of a task that is gone only what was done is worth knowing.
+        let is_of_interest = |begun: &&BegunTask| {
+            begun.record.status == TaskStatus::Completed
+                || self.roadmap.task(begun.task.id.as_str()).is_some()
+        };
+        let tasks = states().flat_map(|state| state.begun.values()).filter(is_of_interest);
+        let growth_sessions = states().map(|state| state.growth.sessions).max().unwrap_or_default();
+        self.setup.record.recall(tasks.map(BegunTask::recalled), growth_sessions);
+        Ok(())
     }
 
     /// The roadmap, with the tasks that have begun as they were then.
@@ -172,6 +195,9 @@ impl TaskPlan {
 
     /// Files of the harness that cannot be written, or were damaged.
     async fn report_problems(&self) -> Result<(), Fault> {
+        if self.setup.record.needs_history() {
+            self.recall().await?;
+        }
         while let Some(problem) = self.setup.record.take_problem() {
             self.warn(problem).await?;
         }
@@ -361,7 +387,8 @@ impl TaskPlan {
         self.is_confirmed = false;
         self.save().await?;
         let begun = &self.state.begun[id];
-        self.setup.record.task_changed(&begun.task, begun.record, "", None);
+        let since = begun.history.started.unwrap_or_else(Timestamp::now);
+        self.setup.record.task_changed(&begun.task, begun.record, "", None, since);
         let standing = status.find(id.as_str()).map(|item| Standing::of(&begun.task, item));
         let task = &begun.task;
         if standing == Some(Standing::Unreviewed) {
@@ -461,8 +488,10 @@ impl Plan for TaskPlan {
     async fn ended(&mut self) -> Result<(), Fault> {
         self.reconcile().await?;
         self.write_boxes().await?;
-        self.setup.record.finish_view();
-        self.report_problems().await
+        self.setup.record.check_view();
+        self.report_problems().await?;
+        self.setup.record.close_view();
+        Ok(())
     }
 
     fn report(&self) -> PlanReport {

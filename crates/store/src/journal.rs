@@ -252,6 +252,12 @@ impl PlanMemory for SqliteJournal {
         self.earlier(SavedState::Plan).await
     }
 
+    async fn load_all(&self) -> Result<Vec<serde_json::Value>, Fault> {
+        let run = self.run;
+        let states = self.writer.run(move |db| records::plan_states(db, run)).await?;
+        Ok(states.iter().filter_map(|text| serde_json::from_str(text).ok()).collect())
+    }
+
     async fn save(&self, state: &serde_json::Value) -> Result<(), Fault> {
         let run = self.run;
         let mut state = state.clone();

@@ -31,6 +31,23 @@ fn alerts(project: &CliTestProject, kind: &str) -> usize {
     log.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count()
 }
 
+/// What `state.db` says about tasks and attempts.
+pub fn view_rows(project: &CliTestProject) -> Vec<String> {
+    let view = Connection::open(project.path(".harness/roadmap/state.db")).expect("a view");
+    let queries = [
+        "SELECT concat_ws('|', id, status, attempts, output, error, ifnull(started_at, 'NULL'), ifnull(completed_at, 'NULL'),
+             worktree_branch) FROM tasks ORDER BY id",
+        "SELECT concat_ws('|', task_id, attempt, success, output, ifnull(error, 'NULL'), duration_seconds, timestamp)
+             FROM execution_log ORDER BY id",
+        "SELECT concat_ws('|', started_at, tasks_completed, tasks_failed, total_execution_time, growth_iterations) FROM harness_state",
+    ];
+    let rows = |query: &str| -> Vec<String> {
+        let mut query = view.prepare(query).expect("a query");
+        query.query_map([], |row| row.get(0)).expect("rows").map(|row| row.expect("a row")).collect()
+    };
+    queries.iter().flat_map(|query| rows(query)).collect()
+}
+
 /// B breaks A, and the repair of A breaks B.
 #[test]
 fn a_task_that_was_broken_is_not_marked_as_completed() {
@@ -127,6 +144,13 @@ fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
         view.query_row("SELECT tasks_completed FROM harness_state", [], |row| row.get(0)).expect("a count");
     assert_eq!(completed, 3);
     drop(view);
+    let before = view_rows(&project);
+    assert_eq!(before.iter().filter(|row| row.contains("|1|1|I made ")).count(), 3, "attempts: {before:?}");
+    assert_eq!(
+        before.iter().filter(|row| row.contains("|completed|1|I made ")).count(),
+        3,
+        "tasks: {before:?}"
+    );
     // Nothing is left to do; the view for others was damaged meanwhile.
     project.write(".harness/roadmap/state.db", &"not a database".repeat(1000));
     let again = project.run(&model, &["harness", "run"]);
@@ -140,6 +164,7 @@ fn tasks_run_in_the_order_of_their_dependencies_and_their_boxes_are_checked() {
     let view = Connection::open(project.root().join(".harness/roadmap/state.db")).expect("a view");
     let tasks: i64 = view.query_row("SELECT count(*) FROM tasks", [], |row| row.get(0)).expect("a count");
     assert_eq!(tasks, 3);
+    assert_eq!(view_rows(&project), before, "nothing is lost");
     // SPEC.md was never planned.
     let spec = project.run(&model, &["run", "-n", "1"]);
     assert_eq!(spec.sessions(), ["sync"]);
@@ -347,6 +372,24 @@ fn a_stop_file_ends_the_run_after_its_session() {
     assert!(run.stderr.contains("The agent 'gemini' cannot be used"), "{}", run.stderr);
     assert_eq!(project.read("ROADMAP.md"), roadmap.replace("[ ] **list**", "[x] **list**"));
     assert!(project.read(".harness/roadmap/status.json").contains("\"STOPPED\""));
+}
+
+/// "abort" does not wait for the session that is at work.
+#[test]
+fn a_stop_file_with_abort_ends_the_run_within_its_session() {
+    let project = project(ROADMAP);
+    let model = model(&super::support::builds_with("list", "touch ready && sleep 600 && ", ""));
+    let run = project.run_acting(&model, &["harness", "run"], || {
+        project.write(".harness/roadmap/stop", "abort\n");
+    });
+    run.assert_ended("interrupted", 130);
+    assert_eq!(tasks(&run), ["list"]);
+    let ends: Vec<_> = run.of_type("session_ended").map(|event| event["outcome"].as_str()).collect();
+    assert_eq!(ends, [Some("interrupted")]);
+    assert_eq!(project.read("ROADMAP.md"), ROADMAP, "nothing was completed");
+    assert!(!project.path("list.txt").exists() && !project.path(".harness/roadmap/stop").exists());
+    assert!(project.read(".harness/roadmap/status.json").contains("\"STOPPED\""));
+    assert_no_processes_left(&project);
 }
 
 #[test]

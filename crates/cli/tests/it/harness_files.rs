@@ -85,6 +85,19 @@ fn words_of_an_agent_decide_nothing_and_its_time_is_limited() {
     let rows = "SELECT group_concat(task_id || ' ' || success || ' ' || coalesce(error, '-'), '; ') FROM execution_log";
     let rows: String = view.query_row(rows, [], |row| row.get(0)).expect("rows");
     assert_eq!(rows, "slow 0 it was not done within its time limit of 1s; loud 1 -");
+    let said = "SELECT output FROM execution_log WHERE task_id = 'loud'";
+    let said: String = view.query_row(said, [], |row| row.get(0)).expect("a row");
+    assert_eq!(said, "error: failed: exception: Traceback fatal: loud");
+    // What the attempt took is the time of its sessions.
+    let journal = Connection::open(project.journal()).expect("journal");
+    for id in ["slow", "loud"] {
+        let sessions =
+            format!("SELECT sum(duration_seconds) FROM sessions WHERE instruction = 'coding {id}'");
+        let sessions: f64 = journal.query_row(&sessions, [], |row| row.get(0)).expect("a sum");
+        let attempt = "SELECT duration_seconds FROM execution_log WHERE task_id = ?1";
+        let attempt: f64 = view.query_row(attempt, [id], |row| row.get(0)).expect("a duration");
+        assert!(attempt > 0.0 && (attempt - sessions).abs() < 0.01, "{id}: {attempt} and {sessions}");
+    }
 }
 
 /// The agent does nothing, and says so in the same words.

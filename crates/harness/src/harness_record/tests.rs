@@ -203,7 +203,7 @@ fn an_event_that_is_shown_again_raises_the_same_alert_whatever_has_become_of_its
     let roadmap = Roadmap::parse("## Tasks\n- [ ] **cart**: Add a cart\n", &[]).expect("a roadmap");
     let at_work = TaskRecord { status: TaskStatus::InProgress, attempts: 1 };
     let record = process(project.path(), 0.0, OnCritical::Continue);
-    record.task_changed(&roadmap.tasks[0], at_work, "", None);
+    record.task_changed(&roadmap.tasks[0], at_work, "", None, Timestamp::now());
     on(&record, &remedy(1, "cart", None));
     let first = record.harness().read_alerts().expect("alerts");
     drop(record);
@@ -214,6 +214,7 @@ fn an_event_that_is_shown_again_raises_the_same_alert_whatever_has_become_of_its
         TaskRecord { status: TaskStatus::Completed, ..at_work },
         "Done.",
         None,
+        Timestamp::now(),
     );
     on(&record, &remedy(1, "cart", None));
     assert_eq!(record.harness().read_alerts().expect("alerts"), first);

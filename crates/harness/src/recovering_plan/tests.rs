@@ -68,6 +68,10 @@ impl PlanMemory for Memory {
         Ok(None)
     }
 
+    async fn load_all(&self) -> Result<Vec<Value>, Fault> {
+        Ok(Vec::new())
+    }
+
     async fn save(&self, _: &Value) -> Result<(), Fault> {
         Ok(())
     }

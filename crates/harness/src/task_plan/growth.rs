@@ -51,6 +51,7 @@ impl TaskPlan {
             return self.save().await;
         };
         self.state.growth.is_over = true;
+        self.state.growth.sessions += 1;
         let answer = finished.output.answer.clone().filter(|_| finished.outcome == SessionEnd::Completed);
         let Some(Ok(proposals)) = answer.map(serde_json::from_value::<Proposals>) else {
             self.save().await?;

@@ -2,6 +2,7 @@
 
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
+use jiff::Timestamp;
 
 use super::state::BegunTask;
 use super::store::Standing;
@@ -24,15 +25,14 @@ impl TaskPlan {
         begun.fail(why.clone(), checks);
         self.save().await?;
         let begun = &self.state.begun[id];
-        self.setup.record.attempt_ended(&Execution {
-            task_id: id,
-            attempt: begun.record.attempts,
-            success: false,
-            output: &begun.output,
-            error: Some(&why),
-            duration: begun.time,
-        });
-        self.setup.record.task_changed(&begun.task, begun.record, &begun.output, Some(&why));
+        self.show_attempt(begun);
+        self.setup.record.task_changed(
+            &begun.task,
+            begun.record,
+            &begun.output,
+            Some(&why),
+            Timestamp::now(),
+        );
         let (attempt, all) = (begun.record.attempts, begun.task.attempts());
         let message = match attempt {
             0 => format!("The task {id} is open again: {why}."),
@@ -118,21 +118,17 @@ impl TaskPlan {
     async fn settle(&mut self, task: &Task, status: TaskStatus, message: &str) -> Result<(), Fault> {
         let judged = self.state.judged;
         let begun = self.state.begun.entry(task.id.clone()).or_insert_with(|| BegunTask::new(task));
-        begun.record.status = status;
+        match status {
+            TaskStatus::Completed => begun.complete(),
+            _ => begun.record.status = status,
+        }
         begun.settled_in = judged;
         begun.settled_because = message.to_owned();
         begun.was_settled_before = false;
         self.save().await?;
         let begun = &self.state.begun[&task.id];
         if status == TaskStatus::Completed {
-            self.setup.record.attempt_ended(&Execution {
-                task_id: task.id.as_str(),
-                attempt: begun.record.attempts,
-                success: true,
-                output: &begun.output,
-                error: None,
-                duration: begun.time,
-            });
+            self.show_attempt(begun);
         }
         self.raise(begun);
         let message = message.to_owned();
@@ -140,6 +136,20 @@ impl TaskPlan {
             TaskStatus::Blocked => self.warn(message).await,
             _ => self.publish(RunEvent::Notice { message }).await,
         }
+    }
+
+    /// Shows others the attempt that has ended.
+    fn show_attempt(&self, begun: &BegunTask) {
+        let Some(attempt) = begun.history.attempts.last() else { return };
+        let execution = Execution {
+            task_id: begun.task.id.as_str(),
+            attempt: attempt.number,
+            success: attempt.error.is_none(),
+            output: &attempt.output,
+            error: attempt.error.as_deref(),
+            duration: attempt.duration,
+        };
+        self.setup.record.attempt_ended(&execution, attempt.ended);
     }
 
     /// Shows others what became of a task.
@@ -151,7 +161,8 @@ impl TaskPlan {
         };
         let record = &self.setup.record;
         let error = (begun.record.status == TaskStatus::Blocked).then_some(begun.settled_because.as_str());
-        record.task_changed(&begun.task, begun.record, &begun.output, error);
+        let since = begun.history.completed.unwrap_or_else(Timestamp::now);
+        record.task_changed(&begun.task, begun.record, &begun.output, error, since);
         if begun.was_settled_before {
             return;
         }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::roadmap::{AcceptedProposals, Task, TaskId};
 use crate::runaway::RunawayDetector;
 use crate::schedule::{TaskRecord, TaskStatus};
+use crate::task_history::{EndedAttempt, RecalledTask, TaskHistory};
 
 /// Characters of a session's output that are kept.
 const KEPT_OUTPUT: usize = 2000;
@@ -35,6 +37,9 @@ pub(super) struct GrowthState {
     /// The text that was inserted into the roadmap for them.
     #[serde(default)]
     pub added: Option<String>,
+    /// Sessions that have looked for some.
+    #[serde(default)]
+    pub sessions: u32,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,6 +66,8 @@ pub(super) struct BegunTask {
     pub was_settled_before: bool,
     /// Whether we have checked its box.
     pub has_box: bool,
+    #[serde(default)]
+    pub history: TaskHistory,
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -86,6 +93,7 @@ impl BegunTask {
             settled_because: String::new(),
             was_settled_before: false,
             has_box: false,
+            history: TaskHistory::default(),
         }
     }
 
@@ -93,6 +101,7 @@ impl BegunTask {
         let attempts = self.record.attempts.saturating_add(1);
         self.record = TaskRecord { status: TaskStatus::InProgress, attempts };
         (self.sessions, self.time, self.without_verdict) = (0, Duration::ZERO, 0);
+        self.history.started = Some(Timestamp::now());
     }
 
     pub fn heard(&mut self, text: &str) {
@@ -105,7 +114,37 @@ impl BegunTask {
 
     pub fn fail(&mut self, why: String, checks: Vec<String>) {
         self.record.status = TaskStatus::Failed;
+        self.end_attempt(Some(why.clone()));
         self.failure = Some(FailedAttempt { why, checks, output: self.output.clone() });
+    }
+
+    pub fn complete(&mut self) {
+        self.record.status = TaskStatus::Completed;
+        self.end_attempt(None);
+        self.history.completed = Some(Timestamp::now());
+    }
+
+    fn end_attempt(&mut self, error: Option<String>) {
+        self.history.add(EndedAttempt {
+            number: self.record.attempts,
+            error,
+            output: self.output.clone(),
+            duration: self.time,
+            ended: Timestamp::now(),
+        });
+    }
+
+    /// Why the newest attempt failed, or why it is blocked.
+    pub fn error(&self) -> Option<&str> {
+        match self.record.status {
+            TaskStatus::Blocked => Some(self.settled_because.as_str()),
+            _ => self.failure.as_ref().map(|failure| failure.why.as_str()),
+        }
+    }
+
+    pub fn recalled(&self) -> RecalledTask<'_> {
+        let Self { task, record, output, history, .. } = self;
+        RecalledTask { task, record: *record, output, error: self.error(), history }
     }
 
     pub fn has_attempts_left(&self) -> bool {

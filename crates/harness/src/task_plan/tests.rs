@@ -1,6 +1,9 @@
+mod view;
+
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -34,6 +37,8 @@ struct World {
     saved: Mutex<Option<Value>>,
     /// Of the run before.
     earlier: Mutex<Option<Value>>,
+    /// Whether that one has completed the roadmap.
+    has_finished: AtomicBool,
     last: Mutex<Option<Iteration>>,
     events: Mutex<Vec<RunEvent>>,
     /// Ids that fail when everything is checked again; once.
@@ -162,7 +167,15 @@ impl PlanMemory for World {
     }
 
     async fn load_earlier(&self) -> Result<Option<Value>, Fault> {
+        if self.has_finished.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         Ok(self.earlier.lock().expect("no panic").clone())
+    }
+
+    async fn load_all(&self) -> Result<Vec<Value>, Fault> {
+        let states = [&self.earlier, &self.saved].map(|state| state.lock().expect("no panic").clone());
+        Ok(states.into_iter().flatten().collect())
     }
 
     async fn save(&self, state: &Value) -> Result<(), Fault> {

@@ -374,6 +374,13 @@ pub(super) fn earlier_state(db: &Connection, RunId(run): RunId, kind: SavedState
     db.query_row(&query, params![run, exit::DONE], |row| row.get(0)).optional()
 }
 
+/// What the plans of a command's runs have kept, the oldest first, up to this run.
+pub(super) fn plan_states(db: &Connection, RunId(run): RunId) -> Result<Vec<String>> {
+    let query = "SELECT state FROM plans JOIN runs ON runs.id = run
+                 WHERE run <= ?1 AND command = (SELECT command FROM runs WHERE id = ?1) ORDER BY run";
+    db.prepare(query)?.query_map([run], |row| row.get(0))?.collect()
+}
+
 /// Drops what earlier runs of a command have kept.
 fn forget(db: &Connection, command: &str) -> Result<()> {
     for table in [SavedState::Plan, SavedState::Recovery].map(SavedState::table) {

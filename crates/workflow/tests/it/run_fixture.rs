@@ -421,6 +421,10 @@ impl PlanMemory for RunFixture {
         Ok(None)
     }
 
+    async fn load_all(&self) -> Result<Vec<Value>, Fault> {
+        Ok(Vec::new())
+    }
+
     async fn save(&self, state: &Value) -> Result<(), Fault> {
         self.write()?;
         self.state.lock().expect("no panic").saved = Some(state.clone());
