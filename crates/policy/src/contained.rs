@@ -351,10 +351,10 @@ impl ContainedWalk<'_> {
         };
         match (parameter.operation, parameter.words.as_slice()) {
             (Operation::Length, _) => None,
-            (Operation::Assign | Operation::Other, [word]) => {
+            (Operation::Assign | Operation::Default | Operation::Other, [word]) => {
                 known.filter(|value| !value.is_empty()).or_else(|| literal(word))
             }
-            (Operation::Value | Operation::Assign | Operation::Other, _) => known,
+            (Operation::Value | Operation::Assign | Operation::Default | Operation::Other, _) => known,
         }
     }
 

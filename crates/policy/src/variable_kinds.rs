@@ -29,7 +29,17 @@ impl<'a> VariableKinds<'a> {
                 "?" | "#" | "!" | "$" => ValueKind::Number,
                 name => self.variable_kind(name),
             },
-            Operation::Assign | Operation::Other => ValueKind::Arbitrary,
+            Operation::Assign | Operation::Default | Operation::Other => ValueKind::Arbitrary,
+        }
+    }
+
+    /// What an expansion produces if the script itself sets the variable; `None` if it may come from elsewhere.
+    pub fn known_kind(&mut self, parameter: &Parameter) -> Option<ValueKind> {
+        match (parameter.operation, parameter.name.as_str()) {
+            (Operation::Length, _) | (Operation::Value, "?" | "#" | "$") => Some(ValueKind::Number),
+            (Operation::Value, "!") => Some(ValueKind::OwnProcess),
+            (Operation::Value, name) => self.kinds().get(name).copied(),
+            (Operation::Assign | Operation::Default | Operation::Other, _) => None,
         }
     }
 

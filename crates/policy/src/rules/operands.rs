@@ -7,18 +7,18 @@ use crate::variable_kinds::VariableKinds;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::literal;
 
-/// `kill`: only `$!` and variables that contain numbers.
+/// `kill`: only `$!` and variables that the script sets to nothing else. More digits beside it would name another process.
 pub fn judge_kill_words(variables: &mut VariableKinds<'_>, words: &[Word]) -> RuleResult {
-    for part in words.iter().flat_map(|word| &word.0) {
-        let known = match part {
-            Part::Text { .. } => true,
-            Part::Parameter { parameter, .. } => {
-                !matches!(parameter.name.as_str(), "$" | "?" | "#")
-                    && variables.expansion_kind(parameter) == ValueKind::Number
+    for word in words {
+        // Quotes leave an empty text.
+        let parts = word.0.iter().filter(|part| !matches!(part, Part::Text { text, .. } if text.is_empty()));
+        let is_known = match parts.collect::<Vec<_>>().as_slice() {
+            [Part::Parameter { parameter, .. }] => {
+                variables.known_kind(parameter) == Some(ValueKind::OwnProcess)
             }
-            Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => false,
+            parts => parts.iter().all(|part| matches!(part, Part::Text { .. })),
         };
-        if !known {
+        if !is_known {
             return deny_with_hint(
                 "builtin.kill",
                 "The process to end is not known before the command runs.",
@@ -39,7 +39,9 @@ pub fn judge_ps_words(variables: &mut VariableKinds<'_>, words: &[Word]) -> Rule
                 text.is_some() || piece.bytes().all(|b| b.is_ascii_digit() || b == b',')
             }
             Part::Parameter { quoted: true, parameter } if is_value => !parameter.spread,
-            Part::Parameter { parameter, .. } => variables.expansion_kind(parameter) == ValueKind::Number,
+            Part::Parameter { parameter, .. } => {
+                variables.known_kind(parameter).is_some_and(|kind| kind <= ValueKind::Number)
+            }
             Part::Command { quoted, .. } => *quoted && is_value,
             Part::Arithmetic { .. } => true,
             Part::Process(_) => false,

@@ -49,6 +49,8 @@ pub const RULES: &[Rule] = &[Rule {
         never("x=e; ps $x"),
         never("x=e; ps \"$x\""),
         never("x='1 e'; ps -p $x"),
+        never("ps $x"),
+        never("ps \"$x\""),
         never("ps $(echo e)"),
         never("ps *"),
         never("ps $x\"e\""),

@@ -67,7 +67,7 @@ pub const RULES: &[Rule] = &[
         judge: printenv,
         examples: &[
             always("printenv PATH"),
-            always("printenv HOME PATH | head"),
+            never("printenv HOME PATH | head"),
             never("printenv"),
             never("printenv -0"),
             never("printenv $x"),
@@ -182,7 +182,7 @@ fn env(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
 
 fn printenv(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let is_name = |arg: &Arg| arg.literal().is_some_and(|text| !text.is_empty() && !text.starts_with('-'));
-    match !call.args.is_empty() && call.args.iter().all(is_name) {
+    match call.args.len() == 1 && call.args.iter().all(is_name) {
         true => Ok(()),
         false => secrets::prints_variables("printenv"),
     }

@@ -16,6 +16,8 @@ pub struct Script {
 /// What a variable may contain, judged by its assignments. Each kind includes the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueKind {
+    /// The number of a process that the script has started in the background.
+    OwnProcess,
     /// An integer or nothing.
     Number,
     /// One word of text without brackets, dollar signs, backquotes and patterns.
@@ -119,6 +121,8 @@ pub struct Assignment {
     pub name: String,
     /// The array index, an arithmetic expression.
     pub index: Option<Word>,
+    /// Whether it is `name+=value`.
+    pub appends: bool,
     pub value: Value,
 }
 
@@ -208,6 +212,8 @@ pub enum Operation {
     Length,
     /// `${x:=word}`
     Assign,
-    /// `${x:-word}`, `${x#pattern}`, …: the value or the word, possibly transformed.
+    /// `${x:-word}`, `${x:+word}`, `${x:?word}`: the value or the word.
+    Default,
+    /// `${x#pattern}`, `${x/pattern/word}`, `${x:1}`, …: the value, transformed.
     Other,
 }

@@ -2,7 +2,7 @@
 
 use super::ast::{List, Operation, Parameter, Part, Word};
 use super::cursor::{Cursor, ParseResult};
-use super::value_kind::word_kind;
+use super::value_kind::{variables_in, word_kind};
 
 /// The token that ends an arithmetic expression.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -119,9 +119,8 @@ impl Cursor<'_> {
         match (self.peek(), after_colon) {
             (_, Some(b'-' | b'=' | b'?' | b'+')) => {
                 self.eat(":");
-                if self.peek() == Some(b'=') {
-                    parameter.operation = Operation::Assign;
-                }
+                parameter.operation =
+                    if self.peek() == Some(b'=') { Operation::Assign } else { Operation::Default };
                 self.at += 1;
                 let word = self.brace_word(quoted)?;
                 if parameter.operation == Operation::Assign {
@@ -152,6 +151,12 @@ impl Cursor<'_> {
 
     /// An arithmetic expression up to its end, which is not consumed.
     pub fn arithmetic(&mut self, end: ArithmeticEnd) -> ParseResult<Word> {
+        let expression = self.arithmetic_text(end)?;
+        self.variables.extend(variables_in(&expression));
+        Ok(expression)
+    }
+
+    fn arithmetic_text(&mut self, end: ArithmeticEnd) -> ParseResult<Word> {
         let mut word = Word::default();
         let mut open = Vec::new();
         loop {

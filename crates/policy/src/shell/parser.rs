@@ -209,13 +209,14 @@ impl Cursor<'_> {
             index = Some(self.arithmetic(ArithmeticEnd::Bracket)?);
             self.expect("]")?;
         }
-        if !(self.eat("=") || self.eat("+=")) {
+        let appends = self.eat("+=");
+        if !appends && !self.eat("=") {
             self.at = start;
             return Ok(None);
         }
         let value =
             if self.eat("(") { Value::Array(self.nested(Self::array)?) } else { Value::Scalar(self.word()?) };
-        Ok(Some(Assignment { name, index, value }))
+        Ok(Some(Assignment { name, index, appends, value }))
     }
 
     fn array(&mut self) -> ParseResult<Vec<(Option<Word>, Word)>> {

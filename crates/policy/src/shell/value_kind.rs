@@ -6,6 +6,8 @@ use super::ast::{Assignment, CommandKind, List, Operation, Part, Simple, Value, 
 /// The variable that an assignment sets, and what it may contain.
 pub fn assignment_kind(assignment: &Assignment) -> (String, ValueKind) {
     let kind = match &assignment.value {
+        // Two numbers of processes in a row are the number of another one.
+        Value::Scalar(word) if assignment.appends => word_kind(word).max(ValueKind::Number),
         Value::Scalar(word) => word_kind(word),
         Value::Array(elements) => {
             elements.iter().map(|(_, word)| word_kind(word)).max().unwrap_or(ValueKind::Number)
@@ -67,6 +69,7 @@ pub fn word_kind(word: &Word) -> ValueKind {
     for part in &word.0 {
         match part {
             Part::Text { text: more, .. } => text.push_str(more),
+            part if word.0.len() == 1 && is_own_process(part) => return ValueKind::OwnProcess,
             part if word.0.len() == 1 && is_number(part) => return ValueKind::Number,
             _ => return ValueKind::Arbitrary,
         }
@@ -94,6 +97,23 @@ fn loop_value_kind(word: &Word) -> ValueKind {
 fn is_number_sequence(text: &str) -> bool {
     let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
     inner.is_some_and(|inner| inner.contains("..") && inner.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
+}
+
+/// Whether an expansion is `$!`.
+fn is_own_process(part: &Part) -> bool {
+    matches!(part, Part::Parameter { parameter, .. }
+        if parameter.operation == Operation::Value && parameter.name == "!")
+}
+
+/// The variables that an arithmetic expression may set.
+pub fn variables_in(expression: &Word) -> impl Iterator<Item = (String, ValueKind)> {
+    let texts = expression.0.iter().filter_map(Part::unquoted_text);
+    let sets = |text: &&str| ["=", "++", "--"].iter().any(|operator| text.contains(operator));
+    texts
+        .filter(sets)
+        .flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+        .filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+        .map(|name| (name.to_owned(), ValueKind::Number))
 }
 
 /// Whether an expansion always produces a number.

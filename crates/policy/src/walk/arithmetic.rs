@@ -54,7 +54,7 @@ impl<'a> Walker<'a> {
         match part {
             part if crate::shell::is_number(part) => Ok(()),
             Part::Parameter { parameter, .. }
-                if self.variables.expansion_kind(parameter) == ValueKind::Number =>
+                if self.variables.expansion_kind(parameter) <= ValueKind::Number =>
             {
                 Ok(())
             }
@@ -70,7 +70,7 @@ impl<'a> Walker<'a> {
             return Ok(());
         }
         assignments::judge_name(name)?;
-        if self.variables.variable_kind(name) == ValueKind::Number { Ok(()) } else { not_a_number(name) }
+        if self.variables.variable_kind(name) <= ValueKind::Number { Ok(()) } else { not_a_number(name) }
     }
 }
 
