@@ -17,6 +17,7 @@ pub mod git_arguments;
 pub mod git_lock;
 pub mod git_special;
 pub mod links;
+pub mod listings;
 pub mod make;
 pub mod operands;
 pub mod options;
@@ -43,7 +44,7 @@ use std::sync::LazyLock;
 use rule::Rule;
 
 /// The rules for commands that do not belong to a language profile.
-static RULES: [&[Rule]; 16] = [
+static RULES: [&[Rule]; 17] = [
     awk::RULES,
     base::RULES,
     builtins::RULES,
@@ -52,6 +53,7 @@ static RULES: [&[Rule]; 16] = [
     files::RULES,
     find::RULES,
     git::RULES,
+    listings::RULES,
     make::RULES,
     pkill::RULES,
     ps::RULES,

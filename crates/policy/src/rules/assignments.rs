@@ -42,6 +42,16 @@ pub fn is_plain_pager(name: &str, value: Option<&str>) -> bool {
     matches!(name, "PAGER" | "GIT_PAGER") && value == Some("cat")
 }
 
+/// Whether an assignment lets Python load modules of the project, as in `PYTHONPATH=src pytest`.
+pub fn is_own_module_path(scope: &CommandScope<'_>, name: &str, value: Option<&str>) -> bool {
+    let is_own = |entry: &str| {
+        let targets: Vec<_> = scope.possible_targets(entry).collect();
+        targets.len() == scope.directories.len()
+            && targets.iter().all(|real| real.starts_with(&scope.paths.root))
+    };
+    name == "PYTHONPATH" && value.is_some_and(|value| !value.is_empty() && value.split(':').all(is_own))
+}
+
 /// Whether a variable changes which code is loaded or run.
 pub fn is_dangerous(name: &str) -> bool {
     !HARMLESS.contains(&name)

@@ -120,6 +120,12 @@ pub const RULES: &[Rule] = &[
         examples: &[
             always("export NODE_ENV=test && npm test"),
             always("declare -a files=(a b)"),
+            always("PYTHONPATH=. pytest && PYTHONPATH=src:lib pytest"),
+            in_run("export PYTHONPATH=src; python a.py"),
+            never("PYTHONPATH=.. pytest"),
+            never("PYTHONPATH=/x pytest"),
+            never("PYTHONPATH=.:$x pytest"),
+            never("PYTHONPATH+=:/x pytest"),
             never("export PATH=/x"),
             never("declare -n x=PATH"),
             never("export \"$x\""),

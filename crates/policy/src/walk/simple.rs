@@ -19,7 +19,10 @@ impl<'a> Walker<'a> {
                 Value::Array(_) => None,
             };
             let affects_only_read = is_read && assignment.name == "IFS";
-            if !affects_only_read && !assignments::is_plain_pager(&assignment.name, value.as_deref()) {
+            let is_harmless = affects_only_read
+                || assignments::is_plain_pager(&assignment.name, value.as_deref())
+                || assignments::is_own_module_path(&self.scope, &assignment.name, value.as_deref());
+            if !is_harmless {
                 assignments::judge_name(&assignment.name)?;
             }
             assignments::judge_value(&mut self.scope, &assignment.name, value.as_deref())?;
