@@ -24,7 +24,7 @@ fn literal_prefix(pattern: &str) -> Option<String> {
 }
 
 /// Every expansion of the `{a,b}` groups in a pattern.
-fn alternatives(pattern: &str) -> Option<Vec<String>> {
+pub fn alternatives(pattern: &str) -> Option<Vec<String>> {
     let mut open = vec![pattern.to_owned()];
     let mut done = Vec::new();
     while let Some(text) = open.pop() {

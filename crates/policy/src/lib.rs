@@ -25,6 +25,7 @@ mod permissions;
 mod policy;
 mod policy_level;
 mod policy_options;
+mod possible_values;
 mod registries;
 mod rules;
 mod shell;

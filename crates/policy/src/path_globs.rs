@@ -63,7 +63,7 @@ fn is_pattern(segment: &str) -> bool {
 }
 
 /// Whether a segment may match a name. What follows `[` matches everything. Only a literal dot matches a leading one.
-fn segment_matches(segment: &str, name: &str) -> bool {
+pub fn segment_matches(segment: &str, name: &str) -> bool {
     if name.starts_with('.') && !segment.starts_with('.') {
         return false;
     }

@@ -221,7 +221,11 @@ impl CommandPaths {
             ArgKind::Plain => target.text.as_str(),
             ArgKind::Glob => target.text.split(['*', '?', '[']).next().unwrap_or_default(),
             ArgKind::Unknown | ArgKind::Several if target.text.starts_with(['/', '~', '.']) => &target.text,
-            ArgKind::Unknown | ArgKind::Several => return Ok(()),
+            // The directory in which the unknown part is.
+            ArgKind::Unknown | ArgKind::Several => match target.text.rfind('/') {
+                Some(slash) => &target.text[..slash],
+                None => return Ok(()),
+            },
         };
         if text.starts_with('~') && target.kind != ArgKind::Plain {
             return not_read(text);

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use crate::directory_flow::DirectoryFlow;
 use crate::paths::CommandPaths;
 use crate::policy_options::PolicyOptions;
+use crate::possible_values::PossibleValues;
 use crate::rules::scope::CommandScope;
 use crate::rules::{assignments, redirections, secrets};
 use crate::shell::ast::{
@@ -19,6 +20,7 @@ use crate::shell::ast::{
 };
 use crate::variable_kinds::VariableKinds;
 use crate::verdict::{CommandDecision, CommandVerdict, Denial, RuleResult, deny, deny_with_hint};
+use crate::words::{Arg, arguments};
 use dispatch::dispatch_wrapped;
 
 pub struct Walker<'a> {
@@ -26,6 +28,7 @@ pub struct Walker<'a> {
     scope: CommandScope<'a>,
     functions: HashMap<&'a str, Vec<PathBuf>>,
     variables: VariableKinds<'a>,
+    values: PossibleValues<'a>,
 }
 
 impl<'a> Walker<'a> {
@@ -40,6 +43,7 @@ impl<'a> Walker<'a> {
             scope: CommandScope::new(options, paths, script, directories, dispatch_wrapped),
             functions: HashMap::new(),
             variables: VariableKinds::of(script),
+            values: PossibleValues::of(script),
         }
     }
 
@@ -123,6 +127,7 @@ impl<'a> Walker<'a> {
             let mut walker =
                 Walker::new(self.scope.options, self.scope.paths, &script, self.scope.visited().to_vec());
             walker.variables = self.variables.clone();
+            walker.values = self.values.clone();
             walker.scope.files_changed = true;
             walker.script(&script.list)?;
             if !walker.scope.traps.is_empty() {
@@ -137,7 +142,8 @@ impl<'a> Walker<'a> {
             match &redirect.target {
                 Target::Word(word) => {
                     self.word(word)?;
-                    redirections::judge(&mut self.scope, redirect.kind, word)?;
+                    let targets = self.arguments(word);
+                    redirections::judge(&mut self.scope, redirect.kind, word, targets)?;
                 }
                 Target::HereDocument(slot) => {
                     if let Some(body) = self.script.bodies.get(*slot) {
@@ -146,10 +152,25 @@ impl<'a> Walker<'a> {
                 }
             }
         }
+        let before = self.scope.input.len();
+        if !command.redirects.is_empty() && flow::is_xargs(command) {
+            self.scope.input.extend(self.values.printed(command));
+        }
         let flow = self.kind(&command.kind)?;
+        self.scope.input.truncate(before);
         // If a redirection fails, the command does not run.
         let may_not_run = command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Text);
         Ok(if may_not_run { flow.map(|flow| flow.or_skipped(&self.scope.directories)) } else { flow })
+    }
+
+    /// The arguments that a word becomes, with what they may be if they are not known.
+    pub fn arguments(&self, word: &Word) -> Vec<Arg> {
+        let mut args = Vec::new();
+        arguments(word, &mut args);
+        if let [only] = args.as_mut_slice() {
+            self.values.describe(word, only);
+        }
+        args
     }
 
     fn kind(&mut self, kind: &'a CommandKind) -> Result<Option<DirectoryFlow>, Denial> {

@@ -13,6 +13,12 @@ pub struct Arg {
     pub kind: ArgKind,
     /// Whether a brace expansion produced it.
     pub from_braces: bool,
+    /// Whether it stands for any number of arguments with this beginning, as `{} +` of `find` does.
+    pub repeats: bool,
+    /// What an argument that is not known may be, as far as the script shows it.
+    pub may_be: Vec<Arg>,
+    /// Whether it may be too many things to judge each.
+    pub may_be_too_many: bool,
 }
 
 /// How much of an argument is known.
@@ -30,7 +36,14 @@ pub enum ArgKind {
 
 impl Arg {
     pub fn new(text: impl Into<String>, kind: ArgKind) -> Self {
-        Self { text: text.into(), kind, from_braces: false }
+        Self {
+            text: text.into(),
+            kind,
+            from_braces: false,
+            repeats: false,
+            may_be: Vec::new(),
+            may_be_too_many: false,
+        }
     }
 
     pub fn plain(text: impl Into<String>) -> Self {
@@ -53,6 +66,11 @@ impl Arg {
             ArgKind::Unknown => self.text.is_empty() || self.text.starts_with('-'),
             ArgKind::Several => true,
         }
+    }
+
+    /// Whether it stands for exactly one argument.
+    pub fn is_single(&self) -> bool {
+        matches!(self.kind, ArgKind::Plain | ArgKind::Unknown) && !self.repeats
     }
 
     /// Whether the argument cannot be an option.

@@ -4,6 +4,7 @@ use super::options::names_one_of;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
 use super::{links, secrets};
+use crate::possible_values::UNKNOWN;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -41,7 +42,6 @@ pub const RULES: &[Rule] = &[
             "join",
             "base64",
             "expand",
-            "xxd",
         ],
         run_only: false,
         judge: read,
@@ -80,10 +80,55 @@ pub const RULES: &[Rule] = &[
             always("jq -n 'env.PATH, $ENV.PATH, $environment'"),
             always("cut -d/ -f2 a.txt"),
             always("cut --delimiter=/ -f2 a.txt"),
-            always("xxd -l 64 a.txt | head"),
-            in_run("xxd -r a.txt src/out.bin"),
-            never("xxd a.txt ../out"),
             never("cat ../x"),
+            always("cat \"$f\""),
+            always("cat src/$x.js \"${x}_test.js\" $TMPDIR/x"),
+            always("f=src/a.js; cat $f; for f in src/*.js; do head -2 $f; done"),
+            always("cd src && cat \"$PWD/a.js\" \"$(pwd)/a.js\""),
+            always("show() { cat \"$1\"; }; show a.txt"),
+            always("cat ${x:-a.txt}; cat \"${f%.js}.ts\"; cat src/{a,{b,c}}.js"),
+            never("f=/etc/passwd; cat $f"),
+            never("f=/etc/passwd; cat \"$f\" a.txt"),
+            never("cat ${x:-/etc/passwd}"),
+            never("cat ${x:=/etc/passwd}"),
+            never("x=/etc; cat $x/passwd"),
+            never("x=/etc; x+=/passwd; wc -l \"$x\""),
+            never("x=.; x+=./y; wc -l \"$x\""),
+            never("a=(/etc/passwd); cat \"${a[0]}\""),
+            never("declare -A m=([k]=/etc/passwd); nl ${m[k]}"),
+            never("set -- /etc/passwd; cat $1"),
+            never("show() { cat \"$1\"; }; show /etc/passwd"),
+            never("for f in a.txt ../x; do cat $f; done"),
+            never("for f in /etc/*; do cat $f; done"),
+            never("for i in 1 2; do cat $f; f=/etc/passwd; done"),
+            never("x='-r x /etc'; grep $x"),
+            never("read f <<< /etc/passwd; cat $f"),
+            never("echo /etc/passwd | while read -r f; do cat \"$f\"; done"),
+            never("printf -v f %s /etc/passwd; od $f"),
+            never("cat $(echo /etc/passwd)"),
+            never("cat \"$(printf '%s' /etc/passwd)\""),
+            never("cat \"$(printf '\\057etc/passwd')\""),
+            never("cat $(cat <<< /etc/passwd)"),
+            never("cat $(realpath ../x)"),
+            never("cat $HOME/x"),
+            never("ls \"$HOME\""),
+            never("cat $OLDPWD/x"),
+            never("cat $PWD/../x"),
+            never("cat \"$(pwd)/../x\""),
+            never("cat $(git rev-parse --show-toplevel)/../x"),
+            never("cat $x/../y"),
+            never("cat ${x}../y"),
+            never("cat \"$x\"./y"),
+            never("cat $nothing/etc/passwd"),
+            never("cat {/etc/passwd,$x}"),
+            never("cat {a,{b,/etc/passwd}}"),
+            never("cat < \"$HOME/x\""),
+            never("f=/etc/passwd; while read -r l; do echo $l; done < $f"),
+            never("f=/etc/passwd; echo \"$(< $f)\""),
+            never("f=/etc/passwd; trap 'cat $f' EXIT"),
+            never("jq -f a.txt -n"),
+            never("jq --from-file a.txt -n"),
+            never("x=env; jq -n $x"),
             never("ls ~"),
             never("cat ~/.ssh/id_rsa"),
             never("./ls"),
@@ -188,10 +233,50 @@ pub fn judge_following(scope: &CommandScope<'_>, call: CommandCall<'_>) -> RuleR
     links::judge_followed(scope, without)
 }
 
-/// Judges a path that a command reads.
+/// Judges a path that a command reads, and what it may be as far as that is known.
 pub fn judge(scope: &mut CommandScope<'_>, operand: &Arg) -> RuleResult {
     scope.count_path()?;
-    scope.may_read(operand)
+    scope.may_read(operand)?;
+    judge_possible(scope, operand)
+}
+
+/// Judges everything that an unknown argument may be as a path or as an option with one.
+fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
+    if arg.may_be_too_many {
+        return deny_with_hint(
+            "path.unknown",
+            "The path may be one of too many.",
+            "Write literal paths, or use several commands.",
+        );
+    }
+    for possible in &arg.may_be {
+        match possible.text.starts_with('-') && possible.kind == ArgKind::Plain {
+            true => judge_value(scope, possible)?,
+            false if climbs_from_unknown(&possible.text) => {
+                return deny_with_hint(
+                    "path.unknown",
+                    "The path leads upwards from a directory that is not known before the command runs.",
+                    "Write a literal path.",
+                );
+            }
+            false => {
+                scope.count_path()?;
+                let known = possible.text.split(UNKNOWN).next().unwrap_or_default();
+                scope.may_read(&Arg::new(known, possible.kind))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a part of a path after unknown text is `..`, or may be together with it.
+fn climbs_from_unknown(text: &str) -> bool {
+    let Some(first) = text.find(UNKNOWN) else { return false };
+    let start = text[..first].rfind('/').map_or(0, |slash| slash + 1);
+    text[start..].split('/').any(|component| {
+        let rest: String = component.chars().filter(|c| *c != UNKNOWN).collect();
+        rest == ".." || (rest == "." && rest.len() < component.len())
+    })
 }
 
 /// Judges the value that is attached to an option: after `=`, or in `-f/path` after the letters.
@@ -202,6 +287,9 @@ pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
         None if option.text.starts_with("--") => "",
         None => option.text.trim_start_matches(|c: char| c == '-' || c.is_ascii_alphanumeric()),
     };
+    if !option.may_be.is_empty() || option.may_be_too_many {
+        judge_possible(scope, option)?;
+    }
     let is_path = value.starts_with(['/', '~']) || value.contains("..");
     let is_file = option.text.starts_with("--") && option.kind == ArgKind::Plain && !value.is_empty();
     if is_path || is_file { judge(scope, &Arg::new(value, option.kind)) } else { Ok(()) }
@@ -209,14 +297,6 @@ pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
 
 fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     judge_following(scope, call)?;
-    if call.name == "xxd" {
-        // The second file is written.
-        let files = call.args.iter().filter(|arg| !arg.text.bytes().all(|b| b.is_ascii_digit()));
-        if let Some(output) = files.filter(|arg| arg.is_operand() || arg.kind != ArgKind::Plain).nth(1) {
-            scope.count_path()?;
-            scope.may_write(output)?;
-        }
-    }
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
@@ -240,21 +320,43 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
                     "Name the files.",
                 );
             }
-            _ if call.name == "jq" && prints_environment(&arg.text) => {
+            _ if call.name == "jq" && is_filter_file(&arg.text) => {
+                return deny_with_hint(
+                    "read.jq",
+                    "A filter of jq in a file is not judged.",
+                    "Write the filter as an argument.",
+                );
+            }
+            _ if call.name == "jq" && texts(arg).any(prints_environment) => {
                 return secrets::prints_variables("jq");
             }
-            _ if call.name == "jq" && loads_module(&arg.text) => {
+            _ if call.name == "jq" && texts(arg).any(loads_module) => {
                 return deny_with_hint(
                     "read.jq",
                     "A filter of jq may not load other files.",
                     "Leave out import and include.",
                 );
             }
+            // A filter with a variable in it, such as `.$key`.
+            _ if call.name == "jq" && arg.text.starts_with('.') && !texts(arg).any(|t| t.contains('/')) => {}
             _ if arg.is_operand() => judge(scope, arg)?,
             _ => judge_value(scope, arg)?,
         }
     }
     Ok(())
+}
+
+/// The text of an argument, and what it may be.
+fn texts(arg: &Arg) -> impl Iterator<Item = &str> {
+    arg.may_be.iter().chain([arg]).map(|arg| arg.text.as_str())
+}
+
+/// Whether an option of jq names a file with a filter.
+fn is_filter_file(text: &str) -> bool {
+    let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    letters.is_some_and(|letters| {
+        letters.starts_with(|c: char| c.is_ascii_alphabetic()) && letters.contains('f')
+    }) || text.starts_with("--from-f")
 }
 
 /// Whether a filter of jq may load a file: `import "path" as name;` or `include "path";`, where comments may come between.

@@ -4,10 +4,11 @@ use super::reads;
 use super::scope::CommandScope;
 use crate::shell::ast::{Part, RedirectKind, Word};
 use crate::verdict::{Denial, RuleResult, deny};
-use crate::words::{Arg, arguments};
+use crate::words::Arg;
 
-pub fn judge(scope: &mut CommandScope<'_>, kind: RedirectKind, word: &Word) -> RuleResult {
-    let target = single(word)?;
+/// Judges a redirection to a word, which becomes `targets`.
+pub fn judge(scope: &mut CommandScope<'_>, kind: RedirectKind, word: &Word, targets: Vec<Arg>) -> RuleResult {
+    let target = single(targets)?;
     match kind {
         RedirectKind::Text => Ok(()),
         RedirectKind::Read => {
@@ -31,9 +32,7 @@ pub fn judge(scope: &mut CommandScope<'_>, kind: RedirectKind, word: &Word) -> R
     }
 }
 
-fn single(word: &Word) -> Result<Arg, Denial> {
-    let mut targets = Vec::new();
-    arguments(word, &mut targets);
+fn single(mut targets: Vec<Arg>) -> Result<Arg, Denial> {
     match targets.pop() {
         Some(target) if targets.is_empty() => Ok(target),
         _ => Err(Denial::new("redirection", "A redirection requires exactly one target.")),

@@ -16,6 +16,13 @@ pub struct Rule {
     pub examples: &'static [RuleExample],
 }
 
+impl Rule {
+    /// Whether arguments of these commands are not judged as paths, so that it does not matter what they may be.
+    pub fn names_no_paths(&self) -> bool {
+        self.name == "base" || self.name.starts_with("builtin")
+    }
+}
+
 /// What runs a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Caller {

@@ -37,6 +37,10 @@ pub struct CommandScope<'a> {
     pub files_changed: bool,
     /// Whether this is the top level, where commands run unconditionally and in order.
     pub sequential: bool,
+    /// The known text that the current command may read.
+    pub input: Vec<String>,
+    /// Whether `xargs` takes what the current command prints.
+    pub feeds_xargs: bool,
     path_count: usize,
     /// The file system lookups made so far.
     pub lookups: Lookups,
@@ -66,6 +70,8 @@ impl<'a> CommandScope<'a> {
             traps: Vec::new(),
             files_changed: false,
             sequential: false,
+            input: Vec::new(),
+            feeds_xargs: false,
             path_count: 0,
             lookups: Lookups::default(),
             wrapper_depth: 0,

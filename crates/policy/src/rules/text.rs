@@ -1,10 +1,12 @@
-//! Filters that can also write files (`sort -o`, the second operand of `uniq`, `tree -o`) or set the clock (`date -s`).
+//! Filters that can also write files (`sort -o`, the second operand of `uniq` and `xxd`, `tree -o`) or set the clock
+//! (`date -s`).
 
 use super::options::{OptionSyntax, parse};
 use super::reads;
 use super::rule::{CommandCall, Rule, always, in_run, never};
 use super::scope::CommandScope;
 use crate::verdict::{RuleResult, deny, deny_with_hint};
+use crate::words::Arg;
 
 pub const RULES: &[Rule] = &[
     Rule {
@@ -32,6 +34,45 @@ pub const RULES: &[Rule] = &[
             in_run("uniq a b"),
             never("uniq a /etc/b"),
             never("uniq a .autonoe/b"),
+            always("find src -type f -exec uniq {} \\;"),
+            never("uniq *.txt"),
+            never("uniq $x"),
+            never("find src -type f -exec uniq {} +"),
+            never("ls | xargs uniq"),
+            never("ls | xargs uniq a.txt"),
+        ],
+    },
+    Rule {
+        name: "xxd",
+        commands: &["xxd"],
+        run_only: false,
+        judge: xxd,
+        examples: &[
+            always("xxd -l 64 a.txt | head"),
+            always("xxd -c 16 -g 1 -s -16 a.txt"),
+            always("xxd \"$x\""),
+            always("xxd -r -p a.txt"),
+            always("echo 5b63 | xxd -r -p -"),
+            always("find src -type f -exec xxd {} \\;"),
+            in_run("xxd -r a.txt > src/out.bin"),
+            never("xxd -r a.txt src/out.bin"),
+            never("xxd /etc/passwd"),
+            never("xxd a.txt ../out"),
+            never("xxd a.txt -b"),
+            never("xxd -- a.txt"),
+            never("printf 5b63 | xxd -r -p - .git/config"),
+            never("xxd -c 16 - .git/config"),
+            never("xxd -c a.txt .git/config"),
+            never("xxd -r -- - x"),
+            never("xxd {a,b}.txt"),
+            never("xxd *.txt"),
+            never("xxd $x"),
+            never("xxd $(ls)"),
+            never("xxd a.txt \"$x\""),
+            never("ls | xargs xxd"),
+            never("ls | xargs -I{} xxd a.txt {}"),
+            never("find .git -exec xxd {} +"),
+            never("find . -type f -exec xxd -r - {} \\;"),
         ],
     },
     Rule {
@@ -115,6 +156,13 @@ fn filter(
 
 fn uniq(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let parsed = parse("uniq", &UNIQ, call.args)?;
+    if !parsed.operands.iter().all(|operand| operand.is_single()) {
+        return deny_with_hint(
+            "uniq",
+            "What is not known before the command runs may be two files, and uniq writes the second one.",
+            "Name one file: uniq file.",
+        );
+    }
     if let Some(input) = parsed.operands.first() {
         reads::judge(scope, input)?;
     }
@@ -126,6 +174,41 @@ fn uniq(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         }
         _ => deny("uniq", "uniq takes at most one input and one output."),
     }
+}
+
+/// Options of `xxd` whose value is a number in the next argument.
+const XXD_NUMBERS: [&str; 5] = ["-c", "-g", "-l", "-s", "-o"];
+
+/// Only with one file: the second one is written. Nothing after the first file is an option.
+fn xxd(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    let mut rest = call.args;
+    while let [option, after @ ..] = rest {
+        let Some(text) = option.literal().filter(|text| text.len() > 1 && text.starts_with('-')) else {
+            break;
+        };
+        let has_value = XXD_NUMBERS.contains(&text) && after.first().is_some_and(is_number);
+        rest = match text {
+            "--" => break,
+            _ if has_value => &after[1..],
+            _ => after,
+        };
+    }
+    match rest {
+        [] => Ok(()),
+        [only] if only.is_single() && only.literal() != Some("--") => reads::judge(scope, only),
+        _ => deny_with_hint(
+            "xxd",
+            "xxd writes its second file, and only one is known to be the first.",
+            "Name one file, and redirect the output: xxd -r file > out.",
+        ),
+    }
+}
+
+fn is_number(arg: &Arg) -> bool {
+    arg.literal().is_some_and(|text| {
+        let digits = text.trim_start_matches(['-', '+']);
+        !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_hexdigit() || b == b'x')
+    })
 }
 
 fn date(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {

@@ -6,6 +6,7 @@ use super::reads;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
 use super::secrets;
+use crate::possible_values::{UNKNOWN, possible_argument};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -92,6 +93,22 @@ pub const RULES: &[Rule] = &[
             never("xargs --arg-file=/etc/hostname echo"),
             never("xargs --arg-file ../x echo"),
             never("xargs -a $x echo"),
+            always("ls src | xargs -I{} cat src/{}"),
+            always("echo a.txt | xargs cat; xargs cat <<< a.txt"),
+            never("echo /etc/passwd | xargs cat"),
+            never("echo /etc/passwd | sort | xargs -n 1 cat"),
+            never("printf '/etc/passwd\\n' | xargs -I{} cat {}"),
+            never("printf '/etc/passwd\\0' | xargs -0 cat"),
+            never("echo x:/etc/passwd | xargs -d: cat"),
+            never("xargs cat <<< ../x"),
+            never("xargs cat <<EOF\n/etc/passwd\nEOF"),
+            never("echo -e '\\x2fetc/passwd' | xargs cat"),
+            never("echo -f/etc/passwd | xargs grep -r x"),
+            never("ls | xargs -I{} cat /{}"),
+            never("ls | xargs -I{} cat ../{}"),
+            never("ls | xargs -I{} cat {}/../x"),
+            never("ls | xargs -I{} cat {}./x"),
+            never("ls | xargs -I{} head /root/{}/x"),
             never("ls | xargs rm"),
             never("ls | xargs -I{} {}"),
             never("ls | xargs sh -c"),
@@ -207,13 +224,50 @@ fn xargs(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             return deny("xargs", "xargs -I cannot be combined with -n or -L.");
         }
         Some(Some(mark)) => {
+            let lines = inputs(scope, &parsed, |text| text.lines().collect());
             for arg in argv.iter_mut().filter(|arg| arg.text.contains(mark.as_str())) {
-                *arg = Arg::unknown();
+                *arg = replaced(&arg.text, &mark, &lines);
             }
         }
-        None => argv.push(Arg::new("", ArgKind::Several)),
+        None => {
+            let words = inputs(scope, &parsed, |text| text.split_whitespace().collect());
+            let may_be = words.into_iter().map(possible_argument).collect();
+            argv.push(Arg { may_be, ..Arg::new("", ArgKind::Several) });
+        }
     }
-    scope.judge_wrapped(&argv)
+    // What the command itself reads is not the input of xargs.
+    let input = std::mem::take(&mut scope.input);
+    let result = scope.judge_wrapped(&argv);
+    scope.input = input;
+    result
+}
+
+/// The known input of xargs, divided into what becomes arguments.
+fn inputs(
+    scope: &CommandScope<'_>,
+    parsed: &ParsedArgs<'_>,
+    divided: impl Fn(&str) -> Vec<&str>,
+) -> Vec<String> {
+    let option = parsed.value("d").or_else(|| parsed.value("delimiter"));
+    let delimiter = option.and_then(Arg::literal).and_then(|text| text.chars().next());
+    let texts = scope.input.iter().filter(|text| !text.contains(UNKNOWN));
+    let mut found = Vec::new();
+    for text in texts {
+        found.extend(divided(text).into_iter().map(|piece| piece.trim_matches(['\'', '"', ' ']).to_owned()));
+        if let Some(delimiter) = delimiter {
+            found.extend(text.split(delimiter).map(|piece| piece.trim().to_owned()));
+        }
+    }
+    found
+}
+
+/// An argument in which `xargs -I` replaces a mark by one of these lines, or by something else.
+fn replaced(text: &str, mark: &str, lines: &[String]) -> Arg {
+    let unknown = UNKNOWN.to_string();
+    let values = lines.iter().chain([&unknown]);
+    let may_be = values.map(|value| possible_argument(text.replace(mark, value))).collect();
+    let beginning = text.split(mark).next().unwrap_or_default();
+    Arg { may_be, ..Arg::new(beginning, ArgKind::Unknown) }
 }
 
 /// The text that `-I` replaces: `None` without `-I`, `Some(None)` if it is not known.

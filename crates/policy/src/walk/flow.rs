@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::Walker;
 use crate::directory_flow::{DirectoryFlow, union};
-use crate::shell::ast::{Item, Join, List, Pipeline, Word};
+use crate::shell::ast::{Command, CommandKind, Item, Join, List, Pipeline, Word};
 use crate::verdict::{Denial, deny_with_hint};
 
 /// The most possible working directories that are tracked.
@@ -83,11 +83,18 @@ impl<'a> Walker<'a> {
             });
         }
         let sequential = std::mem::replace(&mut self.scope.sequential, false);
-        for command in &pipeline.commands {
+        let input = self.scope.input.len();
+        for (at, command) in pipeline.commands.iter().enumerate() {
             let before = self.scope.directories.clone();
+            self.scope.feeds_xargs = pipeline.commands[at + 1..].iter().any(is_xargs);
             self.command(command)?;
             self.scope.directories = before;
+            if self.scope.feeds_xargs {
+                self.scope.input.extend(self.values.printed(command));
+            }
         }
+        self.scope.feeds_xargs = false;
+        self.scope.input.truncate(input);
         self.scope.sequential = sequential;
         Ok(None)
     }
@@ -173,4 +180,9 @@ impl<'a> Walker<'a> {
         }
         Ok(())
     }
+}
+
+pub fn is_xargs(command: &Command) -> bool {
+    matches!(&command.kind, CommandKind::Simple(simple)
+        if simple.words.first().and_then(Word::bare) == Some("xargs"))
 }

@@ -4,7 +4,7 @@ use super::Walker;
 use super::dispatch::dispatch;
 use crate::directory_flow::DirectoryFlow;
 use crate::rules::rule::Caller;
-use crate::rules::{assignments, operands, secrets};
+use crate::rules::{self, assignments, operands, secrets};
 use crate::shell::ast::{Assignment, Simple, Value, Word};
 use crate::verdict::{Denial, RuleResult, deny_with_hint};
 use crate::words::{Arg, arguments, literal};
@@ -42,8 +42,12 @@ impl<'a> Walker<'a> {
         };
         let mut argv = Vec::with_capacity(simple.words.len());
         argv.push(Arg::plain(name));
+        let names_paths = !rules::find(&argv[0].text).is_some_and(|rule| rule.names_no_paths());
         for word in &simple.words[1..] {
-            arguments(word, &mut argv);
+            match names_paths {
+                true => argv.extend(self.arguments(word)),
+                false => arguments(word, &mut argv),
+            }
         }
         match argv[0].text.as_str() {
             "[" | "test" => operands::judge_test_words(&mut self.variables, &simple.words[1..])?,

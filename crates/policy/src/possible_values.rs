@@ -1,0 +1,244 @@
+//! What the words of a script may expand to, as far as its text shows it, so that a path in a variable is judged like a
+//! path that is written out.
+//!
+//! Order and conditions are not followed: a variable may have each value that the script gives it anywhere, and one that
+//! the script does not set may be empty.
+
+mod collector;
+mod printed;
+
+use std::cell::{Cell, OnceCell};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use crate::glob_prefix;
+use crate::shell::ast::{List, Operation, Parameter, Part, Script, Word};
+use crate::words::{Arg, ArgKind};
+
+/// Stands for text that is not known.
+pub const UNKNOWN: char = '\u{fffd}';
+/// Stands for more values than are listed.
+const TOO_MANY: char = '\u{fffc}';
+/// The most values of a word; of more, none is listed.
+const MAX_VALUES: usize = 256;
+/// The longest value, in bytes; a longer one is divided into its words.
+const MAX_VALUE: usize = 4096;
+/// The most text, in bytes, that the values of one script have together.
+const MAX_TEXT: usize = 2 * 1024 * 1024;
+/// How often a script is read to find the values of variables that depend on each other.
+const MAX_PASSES: usize = 3;
+
+/// The possible values of one script's words, found when they are first needed.
+#[derive(Clone)]
+pub struct PossibleValues<'a> {
+    script: &'a Script,
+    known: Rc<OnceCell<KnownValues>>,
+}
+
+#[derive(Default)]
+struct KnownValues {
+    variables: HashMap<String, BTreeSet<String>>,
+    /// The positional parameters, of functions and of `set`.
+    parameters: BTreeSet<String>,
+    functions: HashSet<String>,
+    /// How much text the values have, in bytes.
+    used: Cell<usize>,
+}
+
+impl<'a> PossibleValues<'a> {
+    pub fn of(script: &'a Script) -> Self {
+        Self { script, known: Rc::new(OnceCell::new()) }
+    }
+
+    /// Adds to an argument that is not known what it may be.
+    pub fn describe(&self, word: &Word, arg: &mut Arg) {
+        if matches!(arg.kind, ArgKind::Plain | ArgKind::Glob) {
+            return;
+        }
+        match self.known().arguments(word) {
+            Some(values) => arg.may_be = values,
+            None => arg.may_be_too_many = true,
+        }
+    }
+
+    /// The text that a command prints or reads from its redirections, as far as it is known.
+    pub fn printed(&self, command: &crate::shell::ast::Command) -> Vec<String> {
+        self.known().printed(command, self.script)
+    }
+
+    fn known(&self) -> &KnownValues {
+        self.known.get_or_init(|| KnownValues::of(self.script))
+    }
+}
+
+/// An argument with this text, in which [`UNKNOWN`] stands for anything.
+pub fn possible_argument(text: String) -> Arg {
+    let kind = match () {
+        () if text.starts_with('~') || text.contains(UNKNOWN) => ArgKind::Unknown,
+        () if text.contains(['*', '?', '[']) => ArgKind::Glob,
+        () => ArgKind::Plain,
+    };
+    Arg::new(text, kind)
+}
+
+impl KnownValues {
+    /// The arguments that a word may become; `None` if there are too many.
+    fn arguments(&self, word: &Word) -> Option<Vec<Arg>> {
+        let texts = self.expanded(word)?;
+        let is_listed = !texts.iter().any(|text| text.contains(TOO_MANY));
+        is_listed.then(|| texts.into_iter().map(possible_argument).collect())
+    }
+
+    /// The texts that a word may become where braces are expanded; `None` if there are too many.
+    fn expanded(&self, word: &Word) -> Option<BTreeSet<String>> {
+        let values = self.values(word)?;
+        if !word.0.iter().filter_map(Part::unquoted_text).any(|text| text.contains('{')) {
+            return Some(values);
+        }
+        let mut texts = BTreeSet::new();
+        for value in values {
+            texts.extend(glob_prefix::alternatives(&value)?);
+        }
+        (texts.len() <= MAX_VALUES).then_some(texts)
+    }
+
+    /// The texts that a word may become; `None` if there are too many.
+    fn values(&self, word: &Word) -> Option<BTreeSet<String>> {
+        let mut texts = BTreeSet::from([String::new()]);
+        for part in &word.0 {
+            texts = self.product(&texts, &self.part(part)?)?;
+        }
+        if !word.0.iter().any(may_be_split) {
+            return Some(texts);
+        }
+        let is_several = |text: &String| text.contains(char::is_whitespace);
+        let pieces: BTreeSet<String> = texts
+            .iter()
+            .filter(|text| is_several(text))
+            .flat_map(|text| text.split_whitespace().map(str::to_owned))
+            .collect();
+        texts.retain(|text| !is_several(text));
+        texts.extend(pieces);
+        (texts.len() <= MAX_VALUES).then_some(texts)
+    }
+
+    fn product(&self, starts: &BTreeSet<String>, ends: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+        let mut texts = BTreeSet::new();
+        for start in starts {
+            for end in ends {
+                let used = self.used.get() + start.len() + end.len();
+                self.used.set(used);
+                if used > MAX_TEXT || texts.len() == MAX_VALUES {
+                    return None;
+                }
+                texts.insert(format!("{start}{end}"));
+            }
+        }
+        Some(texts)
+    }
+
+    fn part(&self, part: &Part) -> Option<BTreeSet<String>> {
+        match part {
+            Part::Text { text, .. } => Some(BTreeSet::from([text.clone()])),
+            Part::Parameter { parameter, .. } => self.parameter(parameter),
+            Part::Command { list, .. } => self.output(list),
+            Part::Arithmetic { .. } | Part::Process(_) => Some(unknown()),
+        }
+    }
+
+    fn parameter(&self, parameter: &Parameter) -> Option<BTreeSet<String>> {
+        let mut values = match parameter.name.as_str() {
+            // A path is judged in each possible working directory.
+            "PWD" => BTreeSet::from([".".to_owned()]),
+            "HOME" | "OLDPWD" => BTreeSet::from(["~".to_owned()]),
+            name if name.starts_with("XDG_") => BTreeSet::from(["~".to_owned()]),
+            "@" | "*" => self.parameters.clone(),
+            name if name.starts_with(|c: char| c.is_ascii_digit()) => self.parameters.clone(),
+            name if is_name(name) => self.variables.get(name).cloned().unwrap_or_else(|| unset(name)),
+            _ => BTreeSet::new(),
+        };
+        if values.is_empty() {
+            values.insert(UNKNOWN.to_string());
+        }
+        match parameter.operation {
+            Operation::Length => return Some(unknown()),
+            Operation::Value => {}
+            Operation::Assign | Operation::Default => {
+                for word in &parameter.words {
+                    values.extend(self.values(word)?);
+                }
+            }
+            Operation::Other => {
+                values.insert(UNKNOWN.to_string());
+            }
+        }
+        (values.len() <= MAX_VALUES).then_some(values)
+    }
+
+    /// What a substitution may print.
+    fn output(&self, list: &List) -> Option<BTreeSet<String>> {
+        match list.0.as_slice() {
+            [item] if item.rest.is_empty() => match item.first.commands.as_slice() {
+                [command] => self.output_of(command),
+                _ => Some(unknown()),
+            },
+            _ => Some(unknown()),
+        }
+    }
+
+    fn add(&mut self, name: &str, values: impl IntoIterator<Item = String>) {
+        let known = self.variables.entry(name.to_owned()).or_default();
+        insert(known, values);
+    }
+
+    fn add_parameters(&mut self, values: impl IntoIterator<Item = String>) {
+        insert(&mut self.parameters, values);
+    }
+}
+
+/// Adds values; more than [`MAX_VALUES`] of them are noticed where they are used.
+fn insert(known: &mut BTreeSet<String>, values: impl IntoIterator<Item = String>) {
+    for value in values {
+        if known.len() > MAX_VALUES {
+            return;
+        }
+        match value.len() > MAX_VALUE {
+            true => {
+                let words = value.split_whitespace().filter(|word| word.len() <= MAX_VALUE);
+                known.extend(words.take(MAX_VALUES).map(str::to_owned));
+                known.insert(UNKNOWN.to_string());
+            }
+            false => {
+                known.insert(value);
+            }
+        }
+    }
+}
+
+fn unknown() -> BTreeSet<String> {
+    BTreeSet::from([UNKNOWN.to_string()])
+}
+
+/// The values of a variable that the script does not set.
+fn unset(name: &str) -> BTreeSet<String> {
+    let mut values = unknown();
+    if name != "TMPDIR" {
+        values.insert(String::new());
+    }
+    values
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+}
+
+/// Whether the shell splits the expansion of a part into words.
+fn may_be_split(part: &Part) -> bool {
+    match part {
+        Part::Parameter { quoted, .. } | Part::Command { quoted, .. } => !quoted,
+        Part::Text { .. } | Part::Arithmetic { .. } | Part::Process(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
