@@ -33,6 +33,9 @@ pub const RULES: &[Rule] = &[
             never("touch /etc/x"),
             never("touch .git/hooks/x"),
             never("touch ~/x"),
+            in_run("touch -r a.txt b.txt"),
+            never("touch -r ../x a.txt"),
+            never("touch --reference=/etc/passwd a.txt"),
         ],
     },
     Rule {
@@ -65,6 +68,7 @@ pub const RULES: &[Rule] = &[
             never("cp -t /etc x"),
             never("cp --target-directory=/etc x"),
             never("cp $x src"),
+            never("cp --parents src/a.js dist"),
             never("cp -s /etc/passwd x"),
             never("cp x .claude/settings.json"),
         ],
@@ -110,7 +114,6 @@ const CP: OptionSyntax = OptionSyntax {
         "dereference",
         "preserve",
         "no-target-directory",
-        "parents",
     ],
     long_valued: &["target-directory"],
 };
@@ -125,6 +128,11 @@ fn judge_writes(
     if parsed.operands.is_empty() {
         return deny(rule, format!("{} requires a path.", call.name));
     }
+    let references = parsed
+        .options
+        .iter()
+        .filter(|(option, _)| rule == "touch" && matches!(option.as_str(), "r" | "reference"));
+    references.filter_map(|(_, file)| file.as_ref()).try_for_each(|file| reads::judge(scope, file))?;
     for operand in &parsed.operands {
         scope.count_path()?;
         scope.may_write(operand)?;
@@ -148,8 +156,16 @@ fn cp(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     if parsed.options.iter().any(|(option, _)| LINKS.contains(&option.as_str())) {
         sources.iter().try_for_each(|source| links::judge(scope, source))?;
     }
-    judge_destination(scope, "cp", &sources, &target)
+    judge_destination(scope, "cp", &sources, &target)?;
+    // With -T, the target is what a source becomes, not the directory in which it lands.
+    let whole = Arg::plain(".");
+    let has_no_directory = parsed.has("T") || parsed.has("no-target-directory");
+    let landing = if has_no_directory { vec![&whole] } else { sources };
+    let is_recursive = RECURSIVE.iter().any(|option| parsed.has(option));
+    links::judge_copied_over(scope, &landing, &target.text, is_recursive)
 }
+
+const RECURSIVE: [&str; 5] = ["r", "R", "a", "archive", "recursive"];
 
 /// Options that copy links as links.
 const LINKS: [&str; 8] = ["r", "R", "a", "d", "P", "archive", "recursive", "no-dereference"];
