@@ -141,29 +141,52 @@ pub fn remote(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     }
 }
 
-/// Allows reading every setting, and writing harmless settings of this repository.
+/// Sections of settings that contain no credentials.
+#[rustfmt::skip]
+const PUBLIC_SECTIONS: [&str; 16] = [
+    "user", "core", "color", "init", "pull", "push", "fetch", "branch", "merge", "rebase", "diff", "advice", "alias",
+    "commit", "tag", "status",
+];
+
+/// Whether a setting may be shown: not all of them, since a token may be part of a URL or a header.
+fn may_be_shown(key: &str) -> bool {
+    let key = key.trim_start_matches('^').to_lowercase();
+    let section = key.split(['.', '\\']).next().unwrap_or_default();
+    let is_remote_name = section == "remote" && (key.ends_with(".url") || key.ends_with(".fetch"));
+    (PUBLIC_SECTIONS.contains(&section) || is_remote_name) && !key.contains('|')
+}
+
+/// Allows showing settings that contain no credentials, and writing harmless settings of this repository.
 pub fn config(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let args = match args {
         [scope, rest @ ..] if scope.literal() == Some("--local") => rest,
         args => args,
     };
     match (first(args), args) {
-        (Some("--get" | "--get-all" | "--get-regexp" | "--list" | "-l" | "get" | "list"), rest) => {
-            if rest[1..]
-                .iter()
-                .all(|arg| arg.literal().is_some_and(|text| !text.starts_with("--") || text == "--local"))
-            {
-                return Ok(());
+        (Some("--get" | "--get-all" | "--get-regexp" | "get"), [_, rest @ ..]) => {
+            let keys: Vec<&Arg> = rest.iter().filter(|arg| arg.literal() != Some("--local")).collect();
+            match keys.as_slice() {
+                [key] if key.literal().is_some_and(may_be_shown) => Ok(()),
+                _ => refuse_to_show(),
             }
-            deny("git.config", "That form of git config is not allowed.")
         }
-        (Some(key), [_]) if !key.starts_with('-') => Ok(()),
+        (Some("--list" | "-l" | "list" | "edit" | "--edit" | "-e"), _) => refuse_to_show(),
+        (Some(key), [_]) if may_be_shown(key) => Ok(()),
+        (Some(key), [_]) if !key.starts_with('-') => refuse_to_show(),
         (Some(key), [_, value]) if is_harmless_setting(key) && value.is_operand() => {
             only_in_run(scope, "git config")
         }
         (Some(key), _) => Err(denied_setting(key)),
         (None, _) => Err(denied_setting("?")),
     }
+}
+
+fn refuse_to_show() -> RuleResult {
+    deny_with_hint(
+        "git.config",
+        "Settings of git may contain credentials, so only a few of them may be shown.",
+        "git config --get user.name",
+    )
 }
 
 pub fn reflog(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
@@ -291,25 +314,45 @@ pub fn clone(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
             let path = path.strip_suffix(".git").unwrap_or(path).trim_end_matches('/');
             judge_write(scope, &Arg::plain(path.rsplit('/').next().unwrap_or(path)))
         }
-        [url, directory] if url.text.starts_with("https://") => judge_write(scope, directory),
-        _ => deny_with_hint("git.clone", "Only https URLs may be cloned.", "git clone https://… directory"),
+        [url, directory] if url.literal().is_some_and(|url| url.starts_with("https://")) => {
+            judge_write(scope, directory)
+        }
+        _ => deny_with_hint(
+            "git.clone",
+            "Only https URLs that are written out may be cloned.",
+            "git clone https://… directory",
+        ),
     }
 }
 
-/// Allows configured remotes, by name, and https URLs.
-pub fn transport(_: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
-    let plain = |text: &str| {
-        let named = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._/-~^@{}".contains(&b));
-        text.starts_with("https://") || (named && !text.starts_with(['.', '/']))
-    };
-    match operands(args).next() {
-        Some(remote) if !remote.literal().is_some_and(plain) => deny_with_hint(
-            "git.transport",
-            "Only configured remotes and https URLs are allowed.",
-            "git fetch origin",
-        ),
-        _ => Ok(()),
+/// Options of commands that talk to a remote whose value is the next argument.
+#[rustfmt::skip]
+const REMOTE_VALUED: [&str; 8] = [
+    "--depth", "--deepen", "-j", "--jobs", "--shallow-since", "--shallow-exclude", "--refmap", "--negotiation-tip",
+];
+
+/// Allows configured remotes, by name: no URLs, which can carry data to any host, and no paths.
+pub fn transport(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
+    let mut operands: Vec<&Arg> = Vec::new();
+    let mut rest = args;
+    while let Some((arg, after)) = rest.split_first() {
+        rest = after;
+        if arg.literal().is_some_and(|text| REMOTE_VALUED.contains(&text)) {
+            rest = rest.get(1..).unwrap_or_default();
+        } else if arg.literal() != Some("--") && (arg.is_operand() || arg.kind != ArgKind::Plain) {
+            operands.push(arg);
+        }
     }
+    let is_name = |text: &str| {
+        text.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+            && !text.starts_with('.')
+            && !scope.directories.iter().any(|directory| directory.join(text).symlink_metadata().is_ok())
+    };
+    let remote_is_name = operands.first().is_none_or(|remote| remote.literal().is_some_and(is_name));
+    if remote_is_name && !operands.iter().any(|operand| operand.text.contains("://")) {
+        return Ok(());
+    }
+    deny_with_hint("git.transport", "Only configured remotes are allowed, by their name.", "git fetch origin")
 }
 
 pub fn submodule(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
@@ -318,11 +361,15 @@ pub fn submodule(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
         Some("status" | "summary") => Ok(()),
         Some("update" | "init") => {
             only_in_run(scope, "git submodule")?;
-            let known = |arg: &Arg| matches!(arg.literal(), Some("--init" | "--recursive" | "--depth" | "1"));
-            if args[1..].iter().all(known) {
+            let known = |arg: &Arg| matches!(arg.literal(), Some("--recursive" | "--depth" | "1"));
+            if first(args) == Some("update") && args[1..].iter().all(known) {
                 Ok(())
             } else {
-                deny("git.submodule", "Only --init, --recursive and --depth 1 are allowed.")
+                deny_with_hint(
+                    "git.submodule",
+                    "Only submodules that the user has initialized may be updated: .gitmodules can name any host.",
+                    "git submodule update --recursive",
+                )
             }
         }
         _ => deny_with_hint(
