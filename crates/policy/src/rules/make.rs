@@ -49,6 +49,25 @@ pub const RULES: &[Rule] = &[Rule {
         in_run("make -C src DESTDIR=../dist install"),
         never("make -C src DESTDIR=../../dist install"),
         in_run("make src/a.o build/x"),
+        in_run("make test ARGS='-v -k name' V=1 PATTERN=src/a.js:12"),
+        in_run("make OPTS=--out=dist/x LIST=a,b IMAGE=localhost:5000/x:latest"),
+        never("make ARGS='; cat /etc/passwd'"),
+        never("make 'ARGS=| sh'"),
+        never("make 'ARGS=&& id'"),
+        never("make \"OUT='..'/x\""),
+        never("make 'OUT=.\\./x'"),
+        never("make 'OUT=.\"\"./x'"),
+        never("make OUT=-o../x"),
+        never("make OUT=-o/etc/x"),
+        never("make OUT=a=../x"),
+        never("make OUT=a:../x"),
+        never("make OUT=a:/etc/x"),
+        never("make OUT=x://../../y"),
+        never("make 'OUT=a ../x'"),
+        never("make OUT=--out=/etc/x"),
+        never("make 'OUT=x > y'"),
+        never("make 'a;id'"),
+        never("just 'x; id'"),
         never("make ../out/x"),
         never("make -B /etc/x"),
     ],
@@ -122,17 +141,49 @@ fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult 
     Ok(())
 }
 
-/// Judges the value of a variable, which may name where a recipe writes, as in `DESTDIR=dist`.
+/// Judges a target or the value of a variable. A recipe puts it into the text of a shell, and it may name where that
+/// writes, as in `DESTDIR=dist`.
 fn judge_value(scope: &mut CommandScope<'_>, value: &str) -> RuleResult {
-    let is_path = value.contains('/') || value.starts_with('~') || value == "..";
-    let is_path = is_path && !value.contains([' ', '\n']) && !value.contains("://");
-    if !is_path && !is_link(scope, value) {
+    let is_plain = |c: char| c.is_alphanumeric() || "_-.,+@%:=/~ ".contains(c);
+    if !value.chars().all(is_plain) {
+        return deny_with_hint(
+            "make",
+            "make puts this into the text of a shell, which could run a part of it.",
+            "Use letters, digits, blanks and _-.,+@%:=/ only, or change the makefile.",
+        );
+    }
+    value.split(' ').try_for_each(|word| judge_word(scope, word))
+}
+
+/// Judges a word of a value, and each part of it that may be a path: `-o../x`, `a:../x`, `--out=x`.
+fn judge_word(scope: &mut CommandScope<'_>, word: &str) -> RuleResult {
+    judge_path(scope, word)?;
+    for (at, separator) in word.match_indices([':', '=', ',', '@', '%', '+']) {
+        let rest = &word[at + separator.len()..];
+        let is_url = rest.starts_with("//") && word[..at].ends_with(|c: char| c.is_ascii_alphabetic());
+        if !is_url {
+            judge_path(scope, rest)?;
+        }
+    }
+    match word.strip_prefix('-').filter(|letters| !letters.starts_with('-')) {
+        Some(letters) => judge_path(scope, letters.get(1..).unwrap_or_default()),
+        None => Ok(()),
+    }
+}
+
+/// Judges text up to where another part begins, if it is a path or the name of a link.
+fn judge_path(scope: &mut CommandScope<'_>, text: &str) -> RuleResult {
+    if text.contains("://") && !text.contains("/..") {
+        return Ok(());
+    }
+    let is_path = text.contains('/') || text.starts_with('~') || text.split(':').any(|part| part == "..");
+    if !is_path && !is_link(scope, text) {
         return Ok(());
     }
     scope.count_path()?;
-    match value.starts_with('~') {
+    match text.starts_with('~') {
         true => scope.may_write(&Arg::new("~", ArgKind::Unknown)),
-        false => scope.may_write(&Arg::plain(value)),
+        false => scope.may_write(&Arg::plain(text)),
     }
 }
 
