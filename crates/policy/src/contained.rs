@@ -19,11 +19,13 @@ mod parameters;
 mod publishing;
 mod runners;
 mod signals;
+mod steering;
+mod unparsed;
 
 pub use command_values::is_command_variable;
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::policy_options::PolicyOptions;
 use crate::shell;
@@ -31,24 +33,27 @@ use crate::shell::ast::{
     Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, Script, Simple,
     Target, Value, Word,
 };
-use crate::verdict::{CommandDecision, CommandVerdict, RuleResult};
+use crate::verdict::{CommandDecision, CommandVerdict, Denial, RuleResult, deny_with_hint};
 use crate::words::{Arg, arguments, literal};
 
 /// How deep text may be nested that a shell runs, as in `sh -c "sh -c ls"`.
-const MAX_TEXT_DEPTH: usize = 6;
+const MAX_TEXT_DEPTH: usize = 12;
 /// The most text, in bytes, that is judged as scripts in one command.
-const MAX_TEXT: usize = 1024 * 1024;
+const MAX_TEXT: usize = 4 * 1024 * 1024;
 /// How often the bodies of all loops together are judged again.
-const MAX_LOOP_WALKS: usize = 256;
+const MAX_LOOP_WALKS: usize = 20_000;
 /// The most values of a loop's variable, or inputs of `xargs`, for which what runs with them is judged.
-const MAX_LOOP_VALUES: usize = 8;
-/// The longest value of a variable or an alias, in bytes; a longer one counts as unknown.
-const MAX_VALUE: usize = 4096;
-/// The most text, in bytes, that known values add to one command. Values beyond it count as unknown.
-const MAX_EXPANDED: usize = 512 * 1024;
-
+const MAX_LOOP_VALUES: usize = 256;
+/// The longest value of a variable or an alias, in bytes.
+const MAX_VALUE: usize = 64 * 1024;
+/// The most text, in bytes, that known values add to one command.
+const MAX_EXPANDED: usize = 2 * 1024 * 1024;
+/// The most commands that are judged, those in loops and functions each time that they are judged again.
+const MAX_CALLS: usize = 200_000;
 /// The most calls of functions whose bodies are judged with their arguments.
-const MAX_FUNCTION_CALLS: usize = 32;
+const MAX_FUNCTION_CALLS: usize = 2048;
+/// How deep functions may call each other.
+const MAX_FUNCTION_DEPTH: usize = 12;
 
 /// Options of `echo` and `printf` that are not printed.
 const ECHO_OPTIONS: [&str; 6] = ["-n", "-e", "-E", "-ne", "-en", "--"];
@@ -63,9 +68,18 @@ pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
         loop_walks: 0,
         functions: HashMap::new(),
         function_calls: 0,
+        active_calls: Vec::new(),
+        calls: 0,
         expansion_left: Cell::new(MAX_EXPANDED),
+        is_too_much: Cell::new(false),
     };
-    match judgement.text(command) {
+    if command.contains('\0') {
+        return Denial::new("contained.nul", "The command contains a NUL character, which shells drop.")
+            .instead("Leave it out.")
+            .into();
+    }
+    let verdict = judgement.text(command);
+    match verdict.and_then(|()| if judgement.is_too_much.get() { too_much() } else { Ok(()) }) {
         Ok(()) => CommandVerdict {
             decision: CommandDecision::Allow,
             rule: "contained".to_owned(),
@@ -74,6 +88,15 @@ pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
         },
         Err(denial) => denial.into(),
     }
+}
+
+/// Denies what reaches a limit: what is beyond it has not been judged.
+pub fn too_much() -> RuleResult {
+    deny_with_hint(
+        "contained.limit",
+        "The command is too long or too deeply nested to be judged.",
+        "Split it into several commands, or put it into a script.",
+    )
 }
 
 struct ContainedWalk<'a> {
@@ -87,22 +110,28 @@ struct ContainedWalk<'a> {
     loop_walks: usize,
     functions: HashMap<String, Command>,
     function_calls: usize,
+    /// The functions that are being judged, with their arguments.
+    active_calls: Vec<Vec<Arg>>,
+    calls: usize,
     /// How much text known values may still add.
     expansion_left: Cell<usize>,
+    /// Whether a value has reached a limit.
+    is_too_much: Cell<bool>,
 }
 
 impl ContainedWalk<'_> {
     /// Judges text that a shell runs. Text that the parser does not understand is judged word by word.
     fn text(&mut self, source: &str) -> RuleResult {
         if self.text_depth == MAX_TEXT_DEPTH || source.len() > self.text_left {
-            return Ok(());
+            return too_much();
         }
         self.text_left -= source.len();
         self.text_depth += 1;
         let result = match shell::parse(source) {
             Ok(script) => self.list(&script.list, &script),
             Err(_) => source.split([';', '|', '&', '(', ')', '{', '}', '`', '\n']).try_for_each(|part| {
-                let words = part.split_whitespace().map(|word| word.trim_matches(['\'', '"', '\\', '$']));
+                let words = unparsed::command_words(part).into_iter();
+                let words = words.map(|word| word.trim_matches(['\'', '"', '\\', '$']));
                 self.call(&words.map(Arg::plain).collect::<Vec<_>>())
             }),
         };
@@ -131,8 +160,11 @@ impl ContainedWalk<'_> {
         if runs_input {
             texts.iter().try_for_each(|text| self.text(text))?;
         }
-        for command in appending.iter().take(MAX_LOOP_VALUES) {
-            for text in texts.iter().take(MAX_LOOP_VALUES) {
+        if appending.len() * texts.len() > MAX_LOOP_VALUES {
+            return too_much();
+        }
+        for command in &appending {
+            for text in &texts {
                 self.call(&self.with_input(command, text.trim()))?;
             }
         }
@@ -176,9 +208,13 @@ impl ContainedWalk<'_> {
                 }
                 self.variables.remove(name);
                 self.list(body, script)?;
-                for value in expanded.iter().filter_map(Arg::literal).take(MAX_LOOP_VALUES) {
-                    if self.loop_walks == MAX_LOOP_WALKS {
-                        break;
+                let mut judged = HashSet::new();
+                for value in expanded.iter().filter_map(Arg::literal) {
+                    if !judged.insert(value) {
+                        continue;
+                    }
+                    if self.loop_walks == MAX_LOOP_WALKS || judged.len() > MAX_LOOP_VALUES {
+                        return too_much();
                     }
                     self.loop_walks += 1;
                     self.remember(name, value);
@@ -259,12 +295,14 @@ impl ContainedWalk<'_> {
         Ok(())
     }
 
-    /// Notes the value of a variable. A value that is too long to be built upon counts as unknown.
+    /// Notes the value of a variable.
     pub fn remember(&mut self, name: &str, value: &str) {
         match value.len() <= MAX_VALUE {
-            true => self.variables.insert(name.to_owned(), value.to_owned()),
-            false => self.variables.remove(name),
-        };
+            true => {
+                self.variables.insert(name.to_owned(), value.to_owned());
+            }
+            false => self.is_too_much.set(true),
+        }
     }
 
     /// Whether a known value of this length may be put into a command. Otherwise a short script could make text of any
@@ -272,6 +310,9 @@ impl ContainedWalk<'_> {
     pub fn may_expand(&self, length: usize) -> bool {
         let left = self.expansion_left.get().checked_sub(length + 1);
         self.expansion_left.set(left.unwrap_or(0));
+        if left.is_none() {
+            self.is_too_much.set(true);
+        }
         left.is_some()
     }
 
@@ -319,24 +360,25 @@ impl ContainedWalk<'_> {
                 None => field.0.push(part.clone()),
                 Some(text) if quoted => field.push(&text, true),
                 Some(text) => {
-                    for (at, piece) in text.split(char::is_whitespace).enumerate() {
-                        if at > 0 {
+                    for (at, piece) in text.split_whitespace().enumerate() {
+                        if at > 0 || text.starts_with(char::is_whitespace) {
                             fields.push(Word::default());
                         }
                         if let Some(field) = fields.last_mut() {
                             field.push(piece, true);
                         }
                     }
+                    if text.ends_with(char::is_whitespace) {
+                        fields.push(Word::default());
+                    }
                 }
             }
         }
         let mut args = Vec::new();
-        let is_several = fields.len() > 1;
-        fields.iter().filter(|field| !is_several || !field.0.is_empty()).for_each(|field| {
-            match numbers::sequence(field) {
-                Some(numbers) => args.extend(numbers),
-                None => arguments(field, &mut args),
-            }
+        // What expands to nothing is no argument.
+        fields.iter().filter(|field| !field.0.is_empty()).for_each(|field| match numbers::sequence(field) {
+            Some(numbers) => args.extend(numbers),
+            None => arguments(field, &mut args),
         });
         args
     }
@@ -430,5 +472,7 @@ impl ContainedWalk<'_> {
     }
 }
 
+#[cfg(test)]
+mod limit_tests;
 #[cfg(test)]
 mod tests;

@@ -3,13 +3,13 @@
 
 use super::command_values::{command_of_setting, is_command_variable, settings_of_parameters};
 use super::git_values::git_commands;
-use super::make_values::make_scripts;
+use super::make_values::{has_too_many_functions, make_scripts};
 use super::runners::{self, program_name};
-use super::{ContainedWalk, MAX_VALUE, publishing, signals};
+use super::{ContainedWalk, MAX_CALLS, MAX_VALUE, publishing, signals, steering, too_much, unparsed};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::words::Arg;
+use crate::words::{Arg, ArgKind};
 
-/// The most arguments of a wrapper that are taken for the beginning of a command.
+/// The most arguments of a wrapper, each of which is taken for the beginning of a command.
 const MAX_SCANNED: usize = 1000;
 
 #[rustfmt::skip]
@@ -66,7 +66,7 @@ const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 20] = [
 ];
 
 /// The most values that are put into a command's arguments.
-const MAX_VALUES: usize = 64;
+const MAX_VALUES: usize = 4096;
 
 /// Agents' programs; they have options that turn their own protections off.
 #[rustfmt::skip]
@@ -89,8 +89,16 @@ const SETTING: [&str; 8] = ["let", "read", "declare", "typeset", "local", "expor
 
 impl ContainedWalk<'_> {
     pub fn call(&mut self, argv: &[Arg]) -> RuleResult {
+        self.calls += 1;
+        if self.calls > MAX_CALLS || self.is_too_much.get() {
+            return too_much();
+        }
         let argv = self.renamed(argv);
-        let Some((name, args)) = argv.split_first() else { return Ok(()) };
+        // The parser leaves the dashes of `time -- command`, and `$x command` may expand to the command alone.
+        let is_nothing =
+            |arg: &&Arg| arg.literal() == Some("--") || (arg.kind == ArgKind::Several && arg.text.is_empty());
+        let before = argv.iter().take_while(is_nothing).count();
+        let Some((name, args)) = argv[before..].split_first() else { return Ok(()) };
         let Some(name) = name.literal().map(program_name) else { return Ok(()) };
         self.program(name, args)?;
         for (program, args) in runners::programs(name, args) {
@@ -111,7 +119,10 @@ impl ContainedWalk<'_> {
     /// Judges the command that a program runs, which may begin at any of its arguments.
     fn wrapped(&mut self, name: &str, args: &[Arg]) -> RuleResult {
         let Some(start) = inner_command(name, args) else { return Ok(()) };
-        for (at, arg) in args.iter().enumerate().skip(start).take(MAX_SCANNED) {
+        if args.len() - start.min(args.len()) > MAX_SCANNED {
+            return too_much();
+        }
+        for (at, arg) in args.iter().enumerate().skip(start) {
             let Some(text) = arg.literal() else { continue };
             let text = text.strip_prefix("--env=").unwrap_or(text);
             if let Some((variable, value)) = text.split_once('=') {
@@ -120,12 +131,13 @@ impl ContainedWalk<'_> {
             }
             let rest = &args[at + 1..];
             for text in [Some(text), attached_value(name, text)].into_iter().flatten() {
+                let plain = if name == "env" { unparsed::without_env_escapes(text) } else { text.into() };
+                let text = plain.as_ref();
                 match text.contains(char::is_whitespace) {
                     // `env -S 'git -C x' push` appends the arguments to the text's words.
                     true if name == "env" => {
                         let words = text.split_whitespace().map(|word| word.trim_matches(['\'', '"']));
-                        let words: Vec<Arg> =
-                            words.map(Arg::plain).chain(rest.iter().take(MAX_VALUES).cloned()).collect();
+                        let words: Vec<Arg> = words.map(Arg::plain).chain(rest.iter().cloned()).collect();
                         if let [program, args @ ..] = words.as_slice() {
                             self.program(program_name(&program.text), args)?;
                         }
@@ -137,9 +149,7 @@ impl ContainedWalk<'_> {
             }
         }
         entry_point(name, args).map_or(Ok(()), |(program, at)| {
-            (at..args.len())
-                .take(MAX_SCANNED)
-                .try_for_each(|at| self.program(program_name(program), &args[at..]))
+            (at..args.len()).try_for_each(|at| self.program(program_name(program), &args[at..]))
         })
     }
 
@@ -160,7 +170,11 @@ impl ContainedWalk<'_> {
         let Some(at) = args.iter().position(is_separator) else { return Vec::new() };
         let start = args[..at].iter().position(|arg| !arg.text.starts_with('-')).unwrap_or(at);
         let values = args[at..].iter().filter(|arg| !is_separator(arg)).filter_map(Arg::literal);
-        values.take(MAX_VALUES).map(|value| self.with_input(&args[start..at], value)).collect()
+        let values: Vec<&str> = values.collect();
+        if values.len() > MAX_VALUES {
+            self.is_too_much.set(true);
+        }
+        values.into_iter().take(MAX_VALUES).map(|value| self.with_input(&args[start..at], value)).collect()
     }
 
     /// A command with one more argument, which replaces `{}` if that occurs. Without it if that makes too much text.
@@ -170,16 +184,18 @@ impl ContainedWalk<'_> {
             return command.to_vec();
         }
         let replaced = command.iter().map(|arg| Arg { text: arg.text.replace("{}", input), ..arg.clone() });
-        let words = input.split_whitespace().filter(|_| marks == 0).take(MAX_VALUES).map(Arg::plain);
-        replaced.chain(words).collect()
+        let words = input.split_whitespace().filter(|_| marks == 0);
+        replaced.chain(words.map(Arg::plain)).collect()
     }
 
     /// Notes what a name of a command means from here on.
     fn rename(&mut self, name: &str, meaning: &str) {
         match meaning.len() <= MAX_VALUE {
-            true => self.renames.insert(name.to_owned(), meaning.to_owned()),
-            false => self.renames.remove(name),
-        };
+            true => {
+                self.renames.insert(name.to_owned(), meaning.to_owned());
+            }
+            false => self.is_too_much.set(true),
+        }
     }
 
     /// Judges the value of a variable that is run as a command, or that is one of git's settings.
@@ -206,6 +222,7 @@ impl ContainedWalk<'_> {
         publishing::judge(self.options, name, args)?;
         signals::judge(self.options, name, args)?;
         judge_switches(name, args)?;
+        steering::judge(self.options, name, args)?;
         match name {
             "eval" => {
                 let words: Vec<&str> = args.iter().filter_map(Arg::literal).collect();
@@ -228,6 +245,7 @@ impl ContainedWalk<'_> {
                 }
                 Ok(())
             }
+            "make" | "gmake" | "bmake" if has_too_many_functions(args) => too_much(),
             "make" | "gmake" | "bmake" => make_scripts(args).iter().try_for_each(|script| self.text(script)),
             "git" => {
                 let commands = git_commands(args, &self.variables);
@@ -295,7 +313,7 @@ fn judge_switches(name: &str, args: &[Arg]) -> RuleResult {
         text.starts_with("--dangerously")
             || text.starts_with("--allow-dangerously")
             || (is_agent && (is_unsafe_mode || text.contains("danger-full-access")))
-            || (is_agent && matches!(text, "--no-sandbox" | "--yolo" | "--allow-all-tools"))
+            || (is_agent && matches!(option, "--no-sandbox" | "--in-place" | "--yolo" | "--allow-all-tools"))
             || (matches!(name, "gemini" | "gemini-cli" | "qwen" | "qwen-code") && text == "-y")
     };
     let switch = (0..args.len()).find(is_switch).map(|at| &args[at]);

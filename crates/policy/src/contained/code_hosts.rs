@@ -29,15 +29,55 @@ fn api_reads(args: &[Arg]) -> bool {
     let has_input = args.iter().any(|arg| arg.text.starts_with("--input"));
     let methods = option_values(args, &["-X", "--method"]);
     if args.iter().any(|arg| arg.literal() == Some("graphql")) {
-        let is_query = |value: &Option<&str>| {
-            value.is_some_and(|value| !value.to_lowercase().contains("mutation") && !value.contains("=@"))
-        };
-        return methods.is_empty() && !has_input && fields.iter().all(is_query);
+        return methods.is_empty() && !has_input && graphql_fields(args).into_iter().all(may_be_sent);
     }
     match methods.is_empty() {
         true => fields.is_empty() && !has_input,
         false => methods.iter().all(|method| method.is_some_and(|method| method.eq_ignore_ascii_case("get"))),
     }
+}
+
+/// A field of a GraphQL call: `name=value`, of which only the beginning may be known.
+struct GraphqlField<'a> {
+    text: &'a str,
+    is_known: bool,
+    /// Whether a value that begins with `@` is not the name of a file.
+    is_raw: bool,
+}
+
+/// Whether a field is part of a call that only reads: the query is known, and no value is read from a file.
+fn may_be_sent(field: GraphqlField<'_>) -> bool {
+    let Some((name, value)) = field.text.split_once('=') else { return false };
+    match name {
+        "query" => field.is_known && !value.to_lowercase().contains("mutation") && !value.starts_with('@'),
+        _ if field.is_known || !value.is_empty() => !value.starts_with('@'),
+        _ => field.is_raw,
+    }
+}
+
+fn graphql_fields(args: &[Arg]) -> Vec<GraphqlField<'_>> {
+    const FIELDS: [(&str, bool); 4] =
+        [("-f", true), ("--raw-field", true), ("-F", false), ("--field", false)];
+    let field = |(at, arg): (usize, &'_ Arg)| {
+        let (rest, is_raw) =
+            FIELDS.iter().find_map(|(option, is_raw)| Some((arg.text.strip_prefix(option)?, *is_raw)))?;
+        let start = arg.text.len() - rest.strip_prefix('=').unwrap_or(rest).len();
+        Some((at, start, is_raw))
+    };
+    let found = args.iter().enumerate().filter_map(field);
+    found
+        .map(|(at, start, is_raw)| {
+            let arg = &args[at];
+            match start == arg.text.len() && arg.literal().is_some() {
+                true => {
+                    let next = args.get(at + 1);
+                    let is_known = next.is_some_and(|next| next.literal().is_some());
+                    GraphqlField { text: next.map_or("", |next| next.text.as_str()), is_known, is_raw }
+                }
+                false => GraphqlField { text: &arg.text[start..], is_known: arg.literal().is_some(), is_raw },
+            }
+        })
+        .collect()
 }
 
 /// The values of these options, attached or in the next argument; `None` for one that is not known.

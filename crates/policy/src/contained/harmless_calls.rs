@@ -15,8 +15,8 @@ const WITHOUT_HELP: [&str; 3] = ["lein", "mix", "sbt"];
 
 /// Options whose value is the next argument, whatever it looks like.
 #[rustfmt::skip]
-const VALUED: [&str; 37] = [
-    "--tag", "--registry", "--otp", "--access", "--workspace", "-w", "--filter", "-F", "--token", "--index", "--config",
+const VALUED: [&str; 39] = [
+    "--exclude", "--include", "--tag", "--registry", "--otp", "--access", "--workspace", "-w", "--filter", "-F", "--token", "--index", "--config",
     "-c", "-C", "--prefix", "--cache", "--userconfig", "-l", "--selector", "-f", "--filename", "-n", "--namespace",
     "--context", "--cluster", "--kubeconfig", "--output", "--set", "--values", "-o", "--push-option", "--receive-pack",
     "--exec", "--repo", "-u", "-p", "--username", "--password",
@@ -41,6 +41,7 @@ pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
         ("docker", "compose push") | ("docker-compose", "push") => {
             return is_switched_on(args, "dry-run", &[]);
         }
+        ("aws", "s3 sync") => return is_switched_on(args, "dryrun", &[]),
         ("git", _) => return false,
         ("gh", form) if form != "pr create" => return false,
         ("semantic-release", _) => &["-d", "--noop"],

@@ -3,7 +3,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::words::Arg;
+use crate::words::{Arg, ArgKind};
 
 const IMAGE_PROGRAMS: [&str; 3] = ["docker", "podman", "nerdctl"];
 
@@ -28,6 +28,10 @@ pub fn stays_local(program: &str, form: &str, args: &[Arg]) -> bool {
     match program {
         "git" => form == "push" && pushes_to_path(args),
         "mvn" | "mvnw" | "mvnd" => deploys_to_path(args),
+        "helm" => {
+            let registry = last_operand(args).and_then(|target| target.strip_prefix("oci://"));
+            form == "push" && registry.is_some_and(|registry| is_local_url(&format!("https://{registry}")))
+        }
         "skopeo" => form == "copy" && last_operand(args).is_some_and(is_local_image),
         name if IMAGE_PROGRAMS.contains(&name) => pushes_local_image(form, args),
         name => REGISTRY_OPTIONS
@@ -109,7 +113,11 @@ fn last_operand(args: &[Arg]) -> Option<&str> {
         .filter(|arg| !matches!(arg.text.as_str(), "-q" | "--quiet" | "-a" | "--all-tags" | "--all"))
         .collect();
     let [.., before, last] = args.as_slice() else { return None };
-    last.literal().filter(|_| !before.may_be_option() && !last.may_be_option())
+    // The shell leaves `[::1]` as it is, since no file has that name.
+    let is_address =
+        last.kind == ArgKind::Glob && last.text.starts_with("[::1]") && !last.text.contains(['*', '?']);
+    let text = if is_address { Some(last.text.as_str()) } else { last.literal() };
+    text.filter(|_| !before.may_be_option() && !last.may_be_option())
 }
 
 /// Whether every value of these options is on this machine. `--@scope:registry` is one of npm's too.
@@ -135,12 +143,16 @@ fn is_local_url(url: &str) -> bool {
     })
 }
 
+/// Whether a host, perhaps with a port, is this machine.
 fn is_loopback(host: &str) -> bool {
-    let bare = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    let (bare, after) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((bare, after)) => (bare, after),
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    bare == "localhost"
-        || bare.parse() == Ok(Ipv4Addr::LOCALHOST)
-        || (host.starts_with('[') && bare.parse() == Ok(Ipv6Addr::LOCALHOST))
+    let port = after.strip_prefix(':').unwrap_or(after);
+    let is_known = match host.starts_with('[') {
+        true => bare.parse() == Ok(Ipv6Addr::LOCALHOST),
+        false => bare == "localhost" || bare.parse() == Ok(Ipv4Addr::LOCALHOST),
+    };
+    is_known && port.bytes().all(|b| b.is_ascii_digit()) && (after.is_empty() || after.starts_with(':'))
 }

@@ -2,16 +2,20 @@
 
 use crate::words::Arg;
 
-/// The most arguments that are looked at.
-const MAX_ARGUMENTS: usize = 64;
+/// The most calls of functions in one argument whose commands are judged.
+const MAX_FUNCTIONS: usize = 64;
 
 /// The functions of make that run a command, as an expansion begins with them.
 const SHELL_FUNCTIONS: [&str; 3] = ["$(shell", "${shell", "${:!"];
 
+/// Whether an argument calls more functions than are judged.
+pub fn has_too_many_functions(args: &[Arg]) -> bool {
+    args.iter().any(|arg| arg.text.matches("$(").count() + arg.text.matches("${").count() > MAX_FUNCTIONS)
+}
+
 /// The text that make runs: the values of `SHELL` and `NAME!=`, what `--eval` adds, and calls of `$(shell …)`.
 pub fn make_scripts(args: &[Arg]) -> Vec<String> {
-    let literals: Vec<&str> =
-        args.iter().take(MAX_ARGUMENTS).map(|arg| arg.literal().unwrap_or_default()).collect();
+    let literals: Vec<&str> = args.iter().map(|arg| arg.literal().unwrap_or_default()).collect();
     let values = literals.iter().filter_map(|text| text.split_once('='));
     let following = literals.windows(2).map(|pair| (pair[0], pair[1]));
     let settings =
@@ -27,7 +31,7 @@ pub fn make_scripts(args: &[Arg]) -> Vec<String> {
 fn shell_calls(text: &str) -> Vec<String> {
     let after =
         |function: &&'static str| text.match_indices(*function).map(|(at, found)| &text[at + found.len()..]);
-    SHELL_FUNCTIONS.iter().flat_map(after).take(MAX_ARGUMENTS).map(command_of_call).collect()
+    SHELL_FUNCTIONS.iter().flat_map(after).take(MAX_FUNCTIONS).map(command_of_call).collect()
 }
 
 /// The command at the start of `rest`, up to the end of the call. In make, `$$` stands for `$`.

@@ -1,6 +1,6 @@
 //! Positional parameters: what `"$@"` and `$1` are in a function, in `sh -c script name …`, and after `set --`.
 
-use super::{ContainedWalk, MAX_FUNCTION_CALLS, MAX_TEXT_DEPTH};
+use super::{ContainedWalk, MAX_FUNCTION_CALLS, MAX_FUNCTION_DEPTH, too_much};
 use crate::shell::ast::Script;
 use crate::verdict::RuleResult;
 use crate::words::Arg;
@@ -17,13 +17,17 @@ impl ContainedWalk<'_> {
         let Some(body) = name.literal().and_then(|name| self.functions.get(name)).cloned() else {
             return Ok(());
         };
-        if self.function_calls == MAX_FUNCTION_CALLS || self.text_depth == MAX_TEXT_DEPTH {
+        // A function that calls itself with the same arguments has been judged with them.
+        if self.active_calls.iter().any(|active| active == argv) {
             return Ok(());
         }
+        if self.function_calls == MAX_FUNCTION_CALLS || self.active_calls.len() == MAX_FUNCTION_DEPTH {
+            return too_much();
+        }
         self.function_calls += 1;
-        self.text_depth += 1;
+        self.active_calls.push(argv.to_vec());
         let result = self.with_parameters(args, |walk| walk.command(&body, script));
-        self.text_depth -= 1;
+        self.active_calls.pop();
         result
     }
 

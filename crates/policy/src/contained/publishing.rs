@@ -3,7 +3,7 @@
 //! Cloud programs (`aws`, `gcloud`, `az`, `kubectl`) are denied only where their purpose is to deploy: their hosts are
 //! not on the egress allowlist and the user's credentials are not in the sandbox.
 
-use super::{build_tasks, code_hosts, harmless_calls, local_targets, npm_words};
+use super::{build_tasks, code_hosts, harmless_calls, local_targets, npm_words, too_much};
 use crate::policy_options::PolicyOptions;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::Arg;
@@ -130,12 +130,17 @@ const FLAGS: [&str; 14] = [
 /// Options of Maven whose value is the next argument, which is then not a goal.
 const MAVEN_VALUED: [&str; 8] = ["-pl", "--projects", "-rf", "--resume-from", "-f", "--file", "-P", "-s"];
 
-/// The most arguments among which a subcommand is looked for.
-const MAX_LEADING: usize = 64;
+/// The most arguments before a subcommand.
+const MAX_LEADING: usize = 2048;
+/// The most arguments between the words of a form.
+const MAX_BETWEEN: usize = 64;
 
 pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
     if let Some(subcommand) = name.strip_prefix("git-") {
         return judge(options, "git", &[&[Arg::plain(subcommand)], args].concat());
+    }
+    if is_listed(name) && args.len() > MAX_LEADING && !scan(name, args).is_complete {
+        return too_much();
     }
     let Some(form) = publishing_form(name, args) else { return Ok(()) };
     let shown = format!("{name} {form}");
@@ -212,6 +217,16 @@ pub fn is_listed(name: &str) -> bool {
 
 /// Where the subcommand may begin: at the first word, and after words that may be values of options.
 pub fn starts(name: &str, args: &[Arg]) -> Vec<usize> {
+    scan(name, args).starts
+}
+
+struct LeadingArguments {
+    starts: Vec<usize>,
+    /// Whether the first word that is certainly no value of an option is among those that were looked at.
+    is_complete: bool,
+}
+
+fn scan(name: &str, args: &[Arg]) -> LeadingArguments {
     let mut starts = Vec::new();
     let mut may_be_value = false;
     for (at, arg) in args.iter().enumerate().take(MAX_LEADING) {
@@ -221,19 +236,19 @@ pub fn starts(name: &str, args: &[Arg]) -> Vec<usize> {
         } else if name != "cargo" || !text.starts_with('+') {
             starts.push(at);
             if !may_be_value {
-                break;
+                return LeadingArguments { starts, is_complete: true };
             }
             may_be_value = false;
         }
     }
-    starts
+    LeadingArguments { starts, is_complete: args.len() <= MAX_LEADING }
 }
 
 /// Whether the words of a form are the first words of `args`, apart from options and their values.
 fn matches_words(args: &[Arg], form: &str) -> bool {
     let mut words = form.split(' ').peekable();
     let mut may_be_value = false;
-    for arg in args.iter().take(MAX_LEADING) {
+    for arg in args.iter().take(MAX_BETWEEN) {
         if arg.text.starts_with('-') {
             may_be_value = true;
         } else if arg.literal() == words.peek().copied() {
@@ -246,5 +261,6 @@ fn matches_words(args: &[Arg], form: &str) -> bool {
             return true;
         }
     }
-    false
+    // The rest of the form may come after more options.
+    args.len() > MAX_BETWEEN && form.split(' ').count() > 1 && form.split(' ').next() == args[0].literal()
 }
