@@ -180,9 +180,14 @@ impl HarnessRecord {
     }
 
     /// Adds to the view what only the journal knows.
-    pub fn recall<'a>(&self, tasks: impl Iterator<Item = RecalledTask<'a>>, growth_sessions: u32) {
+    pub fn recall<'a>(
+        &self,
+        tasks: impl Iterator<Item = RecalledTask<'a>>,
+        growth_sessions: u32,
+        began: Option<Timestamp>,
+    ) {
         let mut written = self.written();
-        let result = written.state.recall(tasks, growth_sessions);
+        let result = written.state.recall(tasks, growth_sessions, began);
         written.note(result);
     }
 

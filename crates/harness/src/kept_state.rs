@@ -24,6 +24,8 @@ pub(crate) struct KeptState {
     /// The file that is open.
     file: Option<(u64, u64)>,
     roadmap: PathBuf,
+    /// When the first run of the roadmap began, as far as it is known.
+    began: Option<Timestamp>,
     /// In the order in which they were saved first.
     tasks: Vec<KnownTask>,
     attempts: Vec<KnownAttempt>,
@@ -65,6 +67,7 @@ impl KeptState {
             state: Some(state),
             file: None,
             roadmap: PathBuf::new(),
+            began: None,
             tasks: Vec::new(),
             attempts: Vec::new(),
             growth_sessions: 0,
@@ -145,7 +148,9 @@ impl KeptState {
         &mut self,
         tasks: impl Iterator<Item = RecalledTask<'a>>,
         growth_sessions: u32,
+        began: Option<Timestamp>,
     ) -> Result<(), StateViewError> {
+        self.began = self.began.or(began);
         for recalled in tasks {
             self.recall_task(&recalled);
         }
@@ -154,6 +159,9 @@ impl KeptState {
         // Of a view that was not lost the number is known only to the view itself.
         let more_growth = if std::mem::take(&mut self.needs_history) { more_growth } else { 0 };
         let written = self.state.as_ref().filter(|_| self.is_sound()).map(|state| {
+            if let Some(began) = self.began {
+                state.init_harness(&self.roadmap, began)?;
+            }
             for known in &self.tasks {
                 if known.differs_from(state.load_task(known.task.id.as_str())?.as_ref()) {
                     known.write(state)?;
@@ -265,8 +273,7 @@ impl KeptState {
     /// Writes all that is known.
     fn write_all(&self, state: &StateManager) -> Result<(), StateViewError> {
         let now = Timestamp::now();
-        let began = self.tasks.iter().filter_map(|known| known.started).min().unwrap_or(now);
-        state.init_harness(&self.roadmap, began)?;
+        state.init_harness(&self.roadmap, self.began.unwrap_or(now))?;
         state.init_harness(&self.roadmap, now)?;
         state.save_tasks(self.tasks.iter().map(|known| (&known.task, known.record)))?;
         for known in self.tasks.iter().filter(|known| known.has_begun()) {

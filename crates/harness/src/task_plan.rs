@@ -100,6 +100,7 @@ impl TaskPlan {
         setup.file.has_written(written.map(|(id, _)| id.to_string()), state.growth.added.clone());
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
+        plan.state.began.get_or_insert_with(Timestamp::now);
         if is_new_run && !(plan.state.begun.is_empty() && edits.is_empty()) {
             plan.keep_taken_over(edits).await?;
         }
@@ -129,7 +130,8 @@ impl TaskPlan {
         };
         let tasks = states().flat_map(|state| state.begun.values()).filter(is_of_interest);
         let growth_sessions = states().map(|state| state.growth.sessions).max().unwrap_or_default();
-        self.setup.record.recall(tasks.map(BegunTask::recalled), growth_sessions);
+        let began = states().filter_map(|state| state.began).min();
+        self.setup.record.recall(tasks.map(BegunTask::recalled), growth_sessions, began);
         Ok(())
     }
 

@@ -16,6 +16,9 @@ const KEPT_OUTPUT: usize = 2000;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct SavedTasks {
+    /// When the first run of the roadmap began, as far as runs have taken over from each other.
+    #[serde(default)]
+    pub began: Option<Timestamp>,
     /// Number of the last session that was judged.
     pub judged: u32,
     /// The task of the last session.

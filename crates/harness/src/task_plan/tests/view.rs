@@ -19,7 +19,10 @@ fn view(fixture: &Fixture) -> (Vec<TaskRow>, Vec<String>, HarnessCounts) {
     let query = "SELECT concat_ws('|', task_id, timestamp, attempt, success, output, error, duration_seconds) FROM execution_log ORDER BY id";
     let mut query = db.prepare(query).expect("a query");
     let rows = query.query_map([], |row| row.get(0)).expect("rows");
-    (tasks.to_vec(), rows.map(|row| row.expect("a row")).collect(), state.counts().expect("counts"))
+    let mut rows: Vec<String> = rows.map(|row| row.expect("a row")).collect();
+    let began = "SELECT started_at FROM harness_state";
+    rows.push(db.query_row(began, [], |row| row.get(0)).expect("a time"));
+    (tasks.to_vec(), rows, state.counts().expect("counts"))
 }
 
 fn damage(fixture: &Fixture) {
