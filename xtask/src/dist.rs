@@ -68,7 +68,10 @@ fn make_twice(options: &DistOptions) -> Result {
     make(options, BuildDirectory::Again, &again)?;
     let differences = output::differences(&options.output, &again)?;
     match differences.is_empty() {
-        true => Ok(println!("both times the same bytes: {}", again.display())),
+        true => {
+            println!("both times the same bytes: {}", again.display());
+            Ok(())
+        }
         false => Err(format!("Not the same bytes the second time: {}.", differences.join(", ")).into()),
     }
 }

@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use self::spec::VendorAgent;
 pub use self::spec::{IMAGES, ImageSpec};
 use super::needed::{MMDEBSTRAP, NPM, UMOCI};
 use super::release::Release;
@@ -75,7 +76,8 @@ fn make_files(spec: &ImageSpec, release: &Release, package: &Path, files: &Path)
     run(mmdebstrap.arg(SUITE).arg(files))
 }
 
-/// Downloaded by the npm of this machine, which knows how to reach its registry. The packages' own scripts run in the image, without network.
+/// Downloaded by the npm of this machine, which knows how to reach its registry. The agents' own scripts run in the image, without network;
+/// those of what they depend on would compile something that is optional.
 fn add_agents(spec: &ImageSpec, files: &Path) -> Result {
     let mut npm = Command::new("npm");
     npm.args([
@@ -92,6 +94,7 @@ fn add_agents(spec: &ImageSpec, files: &Path) -> Result {
     rebuild.arg("--bind").arg(files).args(["/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]);
     rebuild.args(["--unshare-net", "--unshare-pid", "--die-with-parent", "--chdir", "/", "--"]);
     rebuild.args(["npm", "rebuild", "--global", "--prefix", "/usr/local", "--loglevel=error"]);
+    rebuild.args(spec.agents.iter().map(VendorAgent::name));
     run(rebuild.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("HOME", "/tmp"))
 }
 

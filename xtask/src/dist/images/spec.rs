@@ -25,6 +25,13 @@ pub struct VendorAgent {
     pub package: String,
 }
 
+impl VendorAgent {
+    /// The npm package, without its version.
+    pub fn name(&self) -> &str {
+        self.package.rsplit_once('@').map_or(&self.package, |(name, _)| name)
+    }
+}
+
 impl ImageSpec {
     pub fn find(name: &str) -> Result<Self> {
         let known = || format!("`{name}` is not an image. Choose from: {}.", IMAGES.join(", "));
@@ -180,8 +187,8 @@ mod tests {
         let agents = vendor_agents().unwrap();
         assert_eq!(agents.len(), 3);
         for agent in agents {
-            let (name, version) = agent.package.rsplit_once('@').unwrap();
-            assert_eq!(lock["packages"][format!("node_modules/{name}")]["version"], version, "{name}");
+            let locked = &lock["packages"][format!("node_modules/{}", agent.name())]["version"];
+            assert_eq!(agent.package, format!("{}@{}", agent.name(), locked.as_str().unwrap()));
         }
     }
 
