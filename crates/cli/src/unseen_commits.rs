@@ -78,9 +78,9 @@ pub struct UnseenCommits {
     /// Whether the user's repository has the branch.
     #[serde(skip)]
     has_branch: bool,
-    /// Whether they continue the user's branch, so that they can land there.
+    /// Whether `autonoe land` lands them or says what is in the way; otherwise git must merge them.
     #[serde(skip)]
-    is_continuation: bool,
+    is_for_land: bool,
     /// Whether they have no commit in common with it.
     #[serde(skip)]
     is_unrelated: bool,
@@ -127,7 +127,7 @@ impl UnseenCommits {
     }
 
     fn unlanded(unlanded: Unlanded) -> Self {
-        let Unlanded { had_landed, is_continuation, is_unrelated, .. } = unlanded;
+        let Unlanded { had_landed, is_for_land, is_unrelated, .. } = unlanded;
         let Unlanded { branch, users_branch, mut others, .. } = unlanded;
         let has_branch = users_branch.is_some();
         let branch = users_branch.unwrap_or(branch);
@@ -138,7 +138,7 @@ impl UnseenCommits {
             commits: Some(0),
             had_landed,
             has_branch,
-            is_continuation,
+            is_for_land,
             is_unrelated,
             ..Self::default()
         }
@@ -173,7 +173,7 @@ impl UnseenCommits {
                 true => "had landed and that your branch no longer has",
                 false => "have not landed",
             };
-            let land = match self.is_continuation {
+            let land = match self.is_for_land {
                 _ if !self.others.is_empty() || self.had_landed => String::new(),
                 true => ", `autonoe land` lands them or says what is in the way".to_owned(),
                 false if self.has_branch => {

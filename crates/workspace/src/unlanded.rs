@@ -54,8 +54,9 @@ pub struct Unlanded {
     pub others: Vec<String>,
     /// Whether some of them had landed, and the user has removed them from the branch since.
     pub had_landed: bool,
-    /// Whether they continue the user's branch, so that they can land there.
-    pub is_continuation: bool,
+    /// Whether `autonoe land` comes next: they continue the user's branch, or stand on commits that the user has dropped, and it says what then.
+    /// Otherwise git must merge them.
+    pub is_for_land: bool,
     /// Whether they have no commit in common with the user's branch.
     pub is_unrelated: bool,
     from: ProjectRevision,
@@ -118,6 +119,10 @@ impl Hub {
         let others = self.beyond(&commit, waiting.collect()).await?;
         let is_continuation = self.is_on_top(&commit, &from).await?;
         let is_unrelated = !is_continuation && self.is_unrelated(&commit, &from).await?;
+        let is_for_land = match self.begin_of_run(&branch) {
+            Some(begin) if !is_continuation && !is_unrelated => !self.has_begin(&begin, &from).await?,
+            _ => is_continuation,
+        };
         let had_landed =
             self.landed_on(&commit).is_some() || self.is_removed_from_branch(&commit, &from).await?;
         Ok(Some(Unlanded {
@@ -126,7 +131,7 @@ impl Hub {
             commit,
             others,
             had_landed,
-            is_continuation,
+            is_for_land,
             is_unrelated,
             from,
         }))

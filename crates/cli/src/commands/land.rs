@@ -85,7 +85,7 @@ pub fn cmd_land(args: &LandArgs, environment: &Environment) -> Result<u8, Fault>
                 InterruptedLanding::Finished { commit, landing } => describe(commit, landing),
                 InterruptedLanding::TakenBack { .. } => Vec::new(),
             };
-            lines.push(interrupted.to_string());
+            lines.push(format!("{interrupted}\n"));
             present::print_lines(&lines.join("\n"));
         }
         if args.discard {

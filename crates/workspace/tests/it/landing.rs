@@ -224,6 +224,7 @@ async fn commits_that_the_user_has_dropped_do_not_come_back_with_those_of_the_ru
         assert_eq!(*why, expected);
 
         let unlanded = fixture.hub.unlanded().await.unwrap().expect("waits");
+        assert!(unlanded.is_for_land, "it says how to get those of the run");
         let consent = LandingConsent::default();
         let landing = fixture.hub.land_unlanded(&unlanded, consent, &passed).await.unwrap();
         assert_eq!(landing, Landing::Apart { branch: "autonoe/1".into(), why: expected.clone() });
