@@ -230,15 +230,17 @@ impl KeptState {
 
     fn know(&mut self, task: &Task, record: TaskRecord, output: Option<&str>, error: Option<&str>) {
         let [output, error] = [output, error].map(|text| text.map(str::to_owned));
+        // The view has neither, and a box that was checked is nothing new.
+        let task = Task { line: 0, done: false, ..task.clone() };
         match self.tasks.iter_mut().find(|known| known.task.id == task.id) {
             Some(known) => {
-                (known.task, known.record) = (task.clone(), record);
+                (known.task, known.record) = (task, record);
                 known.output = output.or_else(|| known.output.take());
                 known.error = error.or_else(|| known.error.take());
             }
             None => {
                 let (started, completed) = (None, None);
-                self.tasks.push(KnownTask { task: task.clone(), record, output, error, started, completed });
+                self.tasks.push(KnownTask { task, record, output, error, started, completed });
             }
         }
     }

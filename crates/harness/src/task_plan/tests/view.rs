@@ -49,6 +49,18 @@ async fn a_view_that_is_lost_is_rebuilt_with_all_attempts_outputs_and_times() {
     // Another process continues: it says nothing new.
     let plan = fixture.plan().await;
     assert_eq!(view(&fixture), before);
+    // It says of each task again how far it is, and that costs nothing.
+    let status = || {
+        let path = fixture.project.path().join(".harness/main/status.json");
+        std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).expect("a status"))
+    };
+    let written = status();
+    plan.state
+        .begun
+        .values()
+        .filter(|begun| begun.record.status == TaskStatus::Completed)
+        .for_each(|begun| plan.raise(begun));
+    assert_eq!(status(), written, "the file is replaced when it is written");
     // Lost between two processes.
     drop(plan);
     damage(&fixture);
