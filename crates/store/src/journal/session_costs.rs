@@ -19,8 +19,8 @@ pub struct SessionCost {
     pub usd: Option<f64>,
     /// How long it took; 0 while it runs, and if its process was killed.
     pub seconds: f64,
-    /// Deliverables whose status changed in it, or in the next session of the run that changed one: until then, the agents worked on
-    /// that. Empty if no session after it changed one, and for planning and reviewing.
+    /// Deliverables whose status changed in it, or those of the next session of the run that changed one or was begun for one: until
+    /// then, the agents worked on that. Empty if no session after it changed one, and for planning and reviewing.
     pub deliverables: Vec<String>,
 }
 
@@ -71,6 +71,7 @@ pub(super) fn session_costs(db: &Connection) -> Result<Vec<SessionCost>> {
             ["coding ", "comparison "].iter().find_map(|phase| session.instruction.strip_prefix(phase));
         if let Some(step) = step {
             session.deliverables = vec![deliverable_of_step(step).to_owned()];
+            next = Some((session.run, session.deliverables.clone()));
             continue;
         }
         if let Some(ids) = changed.remove(&(session.run, session.number)) {

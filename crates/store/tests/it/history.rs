@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use autonoe_core::event::AgentEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::journal::Journal as _;
+use autonoe_core::journal::{Journal as _, JournalRecord};
 use autonoe_core::money::Usd;
 use autonoe_core::outcome::{RunOutcome, SessionEnd};
 use autonoe_store::journal::history::{History, RunCommits};
 use jiff::Timestamp;
 
-use crate::support::{StoreFixture, end_run, error, report, session, started, usage};
+use crate::support::{StoreFixture, end_run, ended, error, report, session, started, usage};
 
 fn history(fixture: &StoreFixture) -> History {
     History::open(&fixture.project.journal_file()).unwrap().expect("a journal")
@@ -62,6 +62,34 @@ async fn sessions_are_listed_latest_first_with_their_cost() {
     assert!(history.sessions(0).unwrap().is_empty());
     assert_eq!(history.total_cost().unwrap(), (1.25, true));
     assert_eq!(history.integrity().unwrap(), "ok");
+}
+
+/// Deliverables of the sessions that were begun for these steps, `None` for a plain one.
+async fn worked_on(steps: &[Option<&str>]) -> Vec<Vec<String>> {
+    let fixture = StoreFixture::new();
+    let (journal, _) = fixture.begin("run").await;
+    for (number, step) in (1..).zip(steps) {
+        let mut record = started(number);
+        if let JournalRecord::SessionStarted { step: own, .. } = &mut record {
+            *own = step.map(str::to_owned);
+        }
+        journal.record(record).await.unwrap();
+        journal.record(ended(number, SessionEnd::Completed, 10)).await.unwrap();
+    }
+    drop(journal);
+    let costs = history(&fixture).session_costs().unwrap();
+    costs.into_iter().map(|session| session.deliverables).collect()
+}
+
+#[tokio::test]
+async fn a_plain_session_counts_for_what_the_next_attempt_was_begun_for() {
+    let first = vec!["F-001".to_owned()];
+    let second = vec!["F-002".to_owned()];
+    assert_eq!(
+        worked_on(&[None, Some("F-001, attempt 1 of 2"), Some("F-001, attempt 2 of 2"), Some("F-002"), None])
+            .await,
+        [first.clone(), first.clone(), first, second, vec![]]
+    );
 }
 
 #[tokio::test]
