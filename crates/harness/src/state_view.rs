@@ -333,7 +333,7 @@ impl StateManager {
         let count = |db: &Connection| {
             db.prepare_cached(query)?.query_row(params![task_id, attempt, iso(ended)], |row| row.get(0))
         };
-        Ok(self.run(count).map(|count: i64| count > 0)?)
+        self.run(count).map(|count: i64| count > 0)
     }
 
     /// A session looks for further tasks.

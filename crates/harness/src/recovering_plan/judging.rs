@@ -108,7 +108,7 @@ impl RecoveringPlan<'_> {
         drop(self.setup.failed_checks.of_session());
         self.state.judged = self.state.judged.max(finished.number);
         self.state.iterations += u32::from(finished.counts());
-        self.state.spent = self.state.spent + finished.spent.cost;
+        self.state.spent += finished.spent.cost;
         self.save_and_publish(&[]).await?;
         Ok(match verdict {
             PlanVerdict::Idle => PlanVerdict::Recovering,

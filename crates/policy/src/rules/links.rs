@@ -74,7 +74,7 @@ pub fn judge_copied_over(
             let may_not_write = |link: &Path| {
                 let is_named = link.parent() != Some(&base) || matches_name(pattern, link);
                 let path = link.to_str().map(Arg::plain);
-                is_named && !path.is_some_and(|path| scope.may_write(&path).is_ok())
+                is_named && path.is_none_or(|path| scope.may_write(&path).is_err())
             };
             match any_link(&landing, depth, &mut left, &mut { may_not_write }) {
                 Some(false) => {}
