@@ -14,6 +14,7 @@ pub fn show_bytes(bytes: u64) -> String {
     let units = [("TiB", MIB * MIB), ("GiB", KIB * MIB), ("MiB", MIB), ("KiB", KIB)];
     match units.into_iter().find(|(_, factor)| bytes >= *factor) {
         Some((unit, factor)) => format!("{} {unit}", bytes / factor),
+        None if bytes == 1 => "1 byte".to_owned(),
         None => format!("{bytes} bytes"),
     }
 }

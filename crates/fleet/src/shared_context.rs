@@ -64,8 +64,8 @@ pub enum SharedContextError {
     IsGroup(String),
     #[error("The key '{inner}' is a value, so '{key}' cannot be below it.")]
     IsValue { inner: String, key: String },
-    #[error("The value of '{key}' has {}; at most {} are shared.", show_bytes(*bytes as u64), show_bytes(MAX_VALUE as u64))]
-    LargeValue { key: String, bytes: usize },
+    #[error("The value of '{key}' is larger than {}.", show_bytes(MAX_VALUE as u64))]
+    LargeValue { key: String },
     #[error("The shared context would be larger than {}; remove values first.", show_bytes(MAX_CONTEXT as u64))]
     Full,
     #[error("'{0}' is not the name of an artifact; use at most 100 letters, digits, `-`, `_` and `.`")]
@@ -74,8 +74,8 @@ pub enum SharedContextError {
     NoArtifact(String),
     #[error("The artifact '{0}' is not as it was published.")]
     ChangedArtifact(String),
-    #[error("{path} has {}; an artifact may have at most {}.", show_bytes(*bytes), show_bytes(MAX_ARTIFACT))]
-    LargeArtifact { path: String, bytes: u64 },
+    #[error("{path} is larger than {}, and so cannot be an artifact.", show_bytes(MAX_ARTIFACT))]
+    LargeArtifact { path: String },
     #[error(
         "There is no room for {path}: all artifacts together may have at most {}, in {} files.",
         show_bytes(artifacts::MAX_TOTAL),
@@ -129,9 +129,8 @@ impl SharedContext {
     /// Sets a value: a global one, or one of a harness. A key may be a path, such as `api.version`.
     pub fn set(&self, key: &str, value: Value, harness: Option<&str>) -> Result<(), SharedContextError> {
         let path = full_path(key, harness)?;
-        let bytes = value.to_string().len();
-        if bytes > MAX_VALUE {
-            return Err(SharedContextError::LargeValue { key: key.to_owned(), bytes });
+        if value.to_string().len() > MAX_VALUE {
+            return Err(SharedContextError::LargeValue { key: key.to_owned() });
         }
         let _turn = self.turn()?;
         let mut values = self.read()?;

@@ -41,7 +41,7 @@ enum FleetSubcommand {
     Up(up::FleetUpArgs),
     /// Show the harnesses: state, progress, task, session, cost and alerts
     Status(status::FleetStatusArgs),
-    /// Send an instruction to the next session of a harness
+    /// Send an instruction to a harness
     Send(control::FleetSendArgs),
     /// Let no new session start
     Pause(control::FleetPauseArgs),

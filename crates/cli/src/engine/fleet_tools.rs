@@ -69,8 +69,7 @@ impl FleetTools {
         let (artifact, content) =
             self.context.read_artifact(name, MAX_ANSWER as u64).map_err(|error| error.to_string())?;
         let content = content.ok_or_else(|| {
-            let (size, limit) = (show_bytes(artifact.bytes), show_bytes(MAX_ANSWER as u64));
-            format!("{name} has {size}, and agents can read at most {limit}.")
+            format!("{name} is larger than {}, the most that agents can read.", show_bytes(MAX_ANSWER as u64))
         })?;
         let content = String::from_utf8(content).map_err(|_| format!("{name} is not UTF-8 text."))?;
         Ok(json!({
@@ -216,7 +215,7 @@ mod tests {
         };
         assert_eq!(
             refused("artifact_consume", json!({ "name": "large" })),
-            "large has 300 KiB, and agents can read at most 256 KiB."
+            "large is larger than 256 KiB, the most that agents can read."
         );
         assert_eq!(refused("artifact_consume", json!({ "name": "binary" })), "binary is not UTF-8 text.");
         assert_eq!(refused("context_set", json!({ "key": "x" })), "`value` is missing.");

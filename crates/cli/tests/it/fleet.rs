@@ -260,7 +260,7 @@ fn people_steer_a_fleet_and_stop_it() {
         up(&project, &model, &[]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started");
     wait_for_session(&project, "api");
     let (code, said) = fleet(&project, &["send", "api", "Mind", "the", "tests"]);
-    assert!(code == Some(0) && said.contains("api: the next session gets it"), "{said}");
+    assert!(code == Some(0) && said.contains("api: its agent gets it in this session or the next"), "{said}");
     let events = fleet_json(&project, &["context", "--events"]);
     let instruction = |event: &&Value| event["event_type"] == "instruction" && event["harness_id"] == "api";
     assert_eq!(
@@ -273,6 +273,8 @@ fn people_steer_a_fleet_and_stop_it() {
         (&["send", "wep", "x"], "There is no harness 'wep' in the fleet shop."),
         (&["logs", "web"], "The harness web has no log yet."),
         (&["context", "none"], "The fleet shares no value 'none'."),
+        (&["context", "--harness", "zz", "key", "1"], "There is no harness 'zz' in the fleet"),
+        (&["artifacts", "text", "--publish", "missing.txt"], "There is no file "),
     ] {
         let (code, said) = fleet(&project, args);
         assert!(code == Some(2) && said.contains(expected), "{said}");
@@ -520,12 +522,15 @@ fn wrong_input_is_refused_before_anything_starts() {
     assert!(
         said(&["up", "--", "--dry-run"]).contains("--dry-run cannot be given to the harnesses of a fleet.")
     );
+    let in_place = said(&["up", "--", "--in-place"]);
+    assert!(in_place.contains("--in-place cannot be given to the harnesses of a fleet."), "{in_place}");
     assert!(!project.root().join(".harness").exists(), "nothing has begun");
     // A fleet that may not begin says nothing about files that it leaves out, and leaves no roadmap of its task.
     fs::create_dir(project.path(".harness")).expect("made");
     project.write(".harness/meta_state.db", &"not a database".repeat(100));
     let task = ["up", "--strategy", "race", "--backends", "claude,codex", "--check", "true", "Write a text"];
-    let refused = said(&task);
+    let (code, refused) = fleet(&project, &task);
+    assert_eq!((code, fleet(&project, &["status"]).0), (Some(1), Some(1)), "{refused}");
     assert!(refused.contains("meta_state.db is not the state of a fleet."), "{refused}");
     assert!(refused.contains("No process of a fleet is at work in this project."), "{refused}");
     assert!(!refused.contains("free.md"), "{refused}");

@@ -80,7 +80,9 @@ impl Runner<'_> {
             () = self.steering.resumed() => {}
             () = self.clock.sleep(self.time_left(state, start)) => {}
         }
-        notice("The run is no longer paused.");
+        if self.steering.pause().is_none() {
+            notice("The run is no longer paused.");
+        }
     }
 
     async fn sleep(&self, duration: Duration) {

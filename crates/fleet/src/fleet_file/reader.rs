@@ -255,10 +255,8 @@ impl<'a> Reader<'a> {
                     harness.model = Some(field.value.trim_matches('`').to_owned());
                     Ok(())
                 }
-                Key::Depends => {
-                    harness.depends = values::ids(field.value).iter().map(ToString::to_string).collect();
-                    Ok(())
-                }
+                Key::Depends => values::ids("depends", field.value)
+                    .map(|found| harness.depends = found.iter().map(ToString::to_string).collect()),
                 key => key.accept(field.value),
             };
             if let Err(problem) = applied {

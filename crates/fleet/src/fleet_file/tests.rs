@@ -143,7 +143,7 @@ on_complete: push
     for expected in [
         "line 1: unknown section 'Stratgy'; the sections are Objective, Strategy, Sub-Harnesses and Aggregation; did you mean 'Strategy'?",
         "line 3: 'paralel' is not a valid coordination; expected parallel, pipeline, race or voting",
-        "line 4: '0' is not a valid max_concurrent; expected a number of at least 1",
+        "line 4: '0' is not a valid max_concurrent; expected a number from 1 to 1000000",
         "line 5: 'min_votes' has no meaning for parallel; leave it out",
         "line 6: unknown key 'frobnicate'",
         "line 7: a second 'max_concurrent'",

@@ -86,7 +86,7 @@ impl SharedContext {
         let source = open_beneath(file.root, file.path).map_err(|error| not_read(&error))?;
         let bytes = source.metadata().map_err(|error| not_read(&error.into()))?.len();
         if bytes > MAX_ARTIFACT {
-            return Err(SharedContextError::LargeArtifact { path: shown, bytes });
+            return Err(SharedContextError::LargeArtifact { path: shown });
         }
         let _turn = self.turn()?;
         let directory = self.artifacts_directory()?;
@@ -101,7 +101,7 @@ impl SharedContext {
         let (sha256, bytes) = match copied {
             Ok((_, bytes)) if bytes > MAX_ARTIFACT => {
                 remove(&directory, &staged);
-                return Err(SharedContextError::LargeArtifact { path: shown, bytes });
+                return Err(SharedContextError::LargeArtifact { path: shown });
             }
             Ok(copied) => copied,
             Err(error) => {

@@ -200,10 +200,7 @@ fn wrong_input_is_refused_in_a_sentence() {
     let said = |key: &str, value: Value| context.set(key, value, None).expect_err(key).to_string();
     assert_eq!(said("a.b", json!(1)), "The key 'a' is a value, so 'a.b' cannot be below it.");
     assert_eq!(said("g", json!(1)), "The key 'g' is a group of values; name one of them.");
-    assert_eq!(
-        said("big", json!("x".repeat(MAX_VALUE))),
-        "The value of 'big' has 64 KiB; at most 64 KiB are shared."
-    );
+    assert_eq!(said("big", json!("x".repeat(MAX_VALUE))), "The value of 'big' is larger than 64 KiB.");
     let half = json!("x".repeat(MAX_VALUE - 100));
     let full = (0..100).find_map(|number| context.set(&format!("k{number}"), half.clone(), None).err());
     assert_eq!(
@@ -231,7 +228,7 @@ fn an_artifact_that_is_too_large_is_refused_before_it_is_copied() {
     file.set_len(5 * 1024 * 1024 * 1024).expect("five gigabytes without a block");
     let context = open(project.path());
     let error = publish(&context, work.path(), "big").expect_err("too large").to_string();
-    assert!(error.ends_with("/file has 5 GiB; an artifact may have at most 256 MiB."), "{error}");
+    assert!(error.ends_with("/file is larger than 256 MiB, and so cannot be an artifact."), "{error}");
     assert!(!project.path().join(".harness/shared/artifacts").exists(), "nothing was copied");
     file.set_len(MAX_ARTIFACT).expect("the largest");
 }

@@ -44,6 +44,7 @@ impl Strategy for ParallelStrategy {
             .collect();
         let success = failed.is_empty();
         let summary = match success {
+            true if members.len() == 1 => "The harness is completed.".to_owned(),
             true => format!("All {} harnesses are completed.", members.len()),
             false => format!(
                 "{} of {} harnesses did not succeed: {}.",

@@ -73,6 +73,7 @@ impl Strategy for PipelineStrategy {
         let failed = members.iter().find(|member| !member.has_succeeded());
         let last = members.last().and_then(|member| member.result.clone());
         let summary = match failed {
+            None if members.len() == 1 => "The stage is completed.".to_owned(),
             None => format!("All {} stages are completed.", members.len()),
             Some(failed) => format!("The stage {} did not succeed.", failed.id),
         };

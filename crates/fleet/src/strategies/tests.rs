@@ -408,7 +408,7 @@ fn voting_does_not_succeed_with_fewer_votes() {
     let mut plays = Plays::new(&members, &ends);
     let failed = play(&three, &mut plays);
     assert_eq!((failed.success, winner(&failed), plays.stopped), (false, None, vec!["c".to_owned()]));
-    assert_eq!(failed.summary, "1 of 3 harnesses passed their checks, and 3 are needed.");
+    assert_eq!(failed.summary, "3 of 3 harnesses must pass their checks; 1 did.");
 }
 
 #[test]

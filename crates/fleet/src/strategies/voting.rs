@@ -71,10 +71,8 @@ impl Strategy for VotingStrategy {
         let base = AggregatedResult::new(self.strategy_type(), results);
         let (count, needed) = (self.votes.len(), self.min_votes);
         if !self.has_enough() {
-            let summary = format!(
-                "{count} of {} harnesses passed their checks, and {needed} are needed.",
-                members.len()
-            );
+            let summary =
+                format!("{needed} of {} harnesses must pass their checks; {count} did.", members.len());
             return AggregatedResult { summary, ..base };
         }
         let (winner, tied) = self.elect();

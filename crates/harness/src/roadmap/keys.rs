@@ -52,7 +52,11 @@ const FOREIGN: ForeignKeys = ForeignKeys(&[
     ("scoring_interval", &[], "progress is scored after each session; leave it out"),
     ("inject_checklist", NO, "write the list as the goal of the task"),
     ("oscillation_detection", YES, "it is always on; leave it out"),
-    ("worktree", YES, "every task has a workspace of its own; leave it out"),
+    (
+        "worktree",
+        YES,
+        "all tasks are done in the workspace of the run, apart from your checkout; leave it out",
+    ),
     ("worktree_base", &[], "a task starts from the branch that the run is for; leave it out"),
     ("auto_merge", YES, "what is landed is decided for the run, not for a task; leave it out"),
     ("sync_github", NO, "nothing is written to GitHub by itself; leave it out"),

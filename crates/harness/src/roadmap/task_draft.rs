@@ -171,7 +171,7 @@ fn apply(
     match field.key {
         Key::Goal => task.goal = value.to_owned(),
         Key::Success => task.success_criteria = Some(value.to_owned()),
-        Key::Depends => task.depends = values::ids(value),
+        Key::Depends => task.depends = values::ids("depends", value)?,
         Key::Timeout => task.timeout = values::time(value)?,
         Key::Cwd => task.cwd = values::directory(value)?,
         Key::Cli => task.cli = values::backends(value, backends)?,

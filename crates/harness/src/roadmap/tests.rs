@@ -190,8 +190,8 @@ stray text
         "line 6: unknown backend 'gemni'; the backends are claude, codex, gemini; did you mean 'gemini'?",
         "line 7: the task depends on itself",
         "line 7: unknown task 'bb' in `depends`; did you mean 'b'?",
-        "line 8: '0' is not a valid stuck_after; expected a number of at least 1",
-        "line 9: 'many' is not a valid max_iterations; expected a number of at least 1, or `unlimited`",
+        "line 8: '0' is not a valid stuck_after; expected a number from 1 to 1000000",
+        "line 9: 'many' is not a valid max_iterations; expected a number from 1 to 1000000, or `unlimited`",
         "line 10: '../x' leads out of the project; write a path below it",
         "line 11: 'model' has no value",
         "line 12: a second 'model' of the same task",
@@ -219,11 +219,16 @@ fn no_problem_hides_another_one() {
             "line 6: two tasks are called 'a'; the other one is in line 2"
         ]
     );
+    let found = errors("## Tasks\n- [ ] **a**: x\n  - depends: ,\n");
+    assert_eq!(
+        found,
+        ["line 3: ',' is not a valid depends; expected ids with commas between them, or `none`"]
+    );
     let found = errors("## Constraints\n- Max retries per task: 0\n## Tasks\n");
     assert_eq!(
         found,
         [
-            "line 2: '0' is not a valid max_retries; expected a number of at least 1, which counts all attempts",
+            "line 2: '0' is not a valid max_retries; expected a number from 1 to 1000000, which counts all attempts",
             "line 3: the roadmap has no task; write one below `## Tasks`: `- [ ] **id**: what to do`"
         ]
     );
@@ -306,7 +311,7 @@ fn keys_of_other_harnesses_stay_where_they_say_what_is_done_anyway() {
         ("test_path: tests", "- check: `make test`"),
         ("goal_threshold: 0.8", "write `check:` or `success:`"),
         ("daemon_url: http://x", "write `check:` or `success:`"),
-        ("worktree: false", "every task has a workspace of its own"),
+        ("worktree: false", "all tasks are done in the workspace of the run, apart from your checkout"),
         ("worktree_base: main", "leave it out"),
         ("auto_merge: false", "leave it out"),
         ("sync_github: true", "leave it out"),

@@ -80,20 +80,20 @@ pub fn time(text: &str) -> Result<Duration, KeyProblem> {
 
 /// A number from `least` on.
 pub fn number(key: &'static str, text: &str, least: u32) -> Result<u32, KeyProblem> {
-    let expected = if least == 0 { "a number" } else { "a number of at least 1" };
+    let expected = if least == 0 { "a number up to 1000000" } else { "a number from 1 to 1000000" };
     let wrong = || wrong_value(key, text, expected);
     text.trim().parse().ok().filter(|number| (least..=MOST).contains(number)).ok_or_else(wrong)
 }
 
 /// How often something is tried in all.
 pub fn attempts(key: &'static str, text: &str) -> Result<u32, KeyProblem> {
-    let wrong = |_| wrong_value(key, text, "a number of at least 1, which counts all attempts");
+    let wrong = |_| wrong_value(key, text, "a number from 1 to 1000000, which counts all attempts");
     number(key, text, 1).map_err(wrong)
 }
 
 /// A number, or `unlimited`.
 pub fn iterations(key: &'static str, text: &str) -> Result<Option<u32>, KeyProblem> {
-    let expected = "a number of at least 1, or `unlimited`";
+    let expected = "a number from 1 to 1000000, or `unlimited`";
     if text.trim().eq_ignore_ascii_case("unlimited") {
         return Ok(None);
     }
@@ -121,14 +121,17 @@ pub fn issue(text: &str) -> Result<u64, KeyProblem> {
 }
 
 /// `a, b`, or `none`.
-pub fn ids(value: &str) -> Vec<TaskId> {
-    let names =
-        value.split(',').map(|name| name.trim().trim_matches(['`', '*'])).filter(|name| !name.is_empty());
+pub fn ids(key: &'static str, value: &str) -> Result<Vec<TaskId>, KeyProblem> {
+    let names = value.split(',').map(|name| name.trim().trim_matches(['`', '*']));
+    let mut names = names.filter(|name| !name.is_empty()).peekable();
+    if names.peek().is_none() {
+        return Err(wrong_value(key, value, "ids with commas between them, or `none`"));
+    }
     let mut found: Vec<TaskId> =
         names.filter(|name| !name.eq_ignore_ascii_case("none")).map(TaskId::new).collect();
     let mut seen = std::collections::HashSet::new();
     found.retain(|id| seen.insert(id.clone()));
-    found
+    Ok(found)
 }
 
 /// `codex, gemini`; `auto` leaves it to the run.

@@ -10,6 +10,7 @@ use clap::Args;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::KnownFleet;
 use crate::environment::Environment;
 use crate::present;
 use crate::project_args::ProjectArgs;
@@ -70,6 +71,9 @@ pub fn cmd_context(args: &FleetContextArgs, environment: &Environment) -> Result
         return show_events(&context, since, args.json);
     }
     let harness = args.harness.as_deref();
+    if let (Some(id), Ok(fleet)) = (&args.harness, KnownFleet::find(&project, environment)) {
+        fleet.chosen(std::slice::from_ref(id))?;
+    }
     let shown = match (&args.key, &args.value) {
         (Some(key), Some(text)) => {
             let value = serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone()));
@@ -129,6 +133,10 @@ pub fn cmd_artifacts(args: &FleetArtifactsArgs, environment: &Environment) -> Re
                 let message = format!("{} is not a file.", path.display());
                 return Err(Fault::permanent(FaultLayer::Config, "artifact", message));
             };
+            if !path.exists() {
+                let message = format!("There is no file {}.", path.display());
+                return Err(Fault::permanent(FaultLayer::Config, "artifact", message));
+            }
             let file = ArtifactFile { root, path: Path::new(file_name) };
             let artifact = context.publish_artifact(name, file, PERSON, Map::new()).map_err(wrong)?;
             report_notices(&context);

@@ -17,7 +17,7 @@ use crate::environment::Environment;
 use crate::present;
 use crate::project_args::ReportArgs;
 
-/// Send an instruction to the next session of a harness
+/// Send an instruction to a harness
 #[derive(Debug, Args)]
 pub struct FleetSendArgs {
     /// Id of the harness
@@ -130,7 +130,11 @@ pub fn cmd_send(args: &FleetSendArgs, environment: &Environment) -> Result<u8, F
         let name =
             directory.send(&text, priority, Timestamp::now()).map_err(|error| wrong("message", error))?;
         share_instruction(&project, &harness.id, &name, args.urgent);
-        done.add(harness, "sent", &format!("{}: the next session gets it ({name}).", harness.id));
+        done.add(
+            harness,
+            "sent",
+            &format!("{}: its agent gets it in this session or the next ({name}).", harness.id),
+        );
     }
     done.print();
     Ok(exit::DONE)

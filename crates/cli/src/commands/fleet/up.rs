@@ -188,8 +188,9 @@ fn check_options(
         let message = "--max-cost can be given for the fleet or for every harness, not for both.";
         return Err(Fault::permanent(FaultLayer::Config, "options", message));
     }
-    let refused = ["--detach", "--dry-run", "--id", "--project-dir", "-p"];
-    if let Some(option) = options.iter().find(|option| refused.contains(&option.as_str())) {
+    let refused = ["--detach", "--dry-run", "--id", "--in-place", "--project-dir", "-p"];
+    let names = options.iter().map(|option| option.split('=').next().unwrap_or_default());
+    if let Some(option) = names.into_iter().find(|name| refused.contains(name)) {
         let message = format!("{option} cannot be given to the harnesses of a fleet.");
         return Err(Fault::permanent(FaultLayer::Config, "options", message));
     }
@@ -218,7 +219,10 @@ fn supervisor_fault(error: SupervisorError) -> Fault {
     match &error {
         SupervisorError::Lock(_) => Fault::permanent(FaultLayer::Config, "fleet_locked", error.to_string())
             .hint("`autonoe fleet status` shows it, `autonoe fleet stop` ends it."),
-        SupervisorError::State(_) => Fault::permanent(FaultLayer::Config, "fleet_state", error.to_string()),
+        SupervisorError::State(MetaStateError::Unfinished { .. }) => {
+            Fault::permanent(FaultLayer::Config, "fleet_state", error.to_string())
+        }
+        SupervisorError::State(_) => Fault::permanent(FaultLayer::System, "fleet_state", error.to_string()),
         SupervisorError::Context(_) | SupervisorError::Host(_) => {
             Fault::permanent(FaultLayer::System, "fleet", error.to_string())
         }
