@@ -8,16 +8,21 @@ use std::process::Command;
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::money::Usd;
 use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath, remove_tree};
-use autonoe_fleet::{FleetHost, FleetRow, HomeBranch, HomeComing, PrepareError, SubHarness};
+use autonoe_fleet::{AtHome, FleetHost, FleetRow, HomeBranch, HomeComing, PrepareError, SubHarness};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_store::Project;
-use autonoe_workspace::{BroughtHome, CommitOnBranch, DISK_SPACE, Hub, ReservedSpace};
+use autonoe_verify::last_commit;
+use autonoe_workspace::{BroughtHome, CommitOnBranch, DISK_SPACE, Hub, HubLayout, ReservedSpace};
 use tokio::runtime::Runtime;
 
 use crate::environment::Environment;
+use crate::open_hub::open_hub;
 
 /// Name of a harness's roadmap among its control files.
 const ROADMAP: &str = "ROADMAP.md";
+
+/// What a person should know of a branch with the commits of several harnesses.
+const NOT_CHECKED_TOGETHER: &str = "they are merged, and no check has seen them together";
 
 /// Files of `.autonoe/` that hold for every harness, committed or not.
 const SETTINGS: [&str; 2] = ["agent.json", "checks.json"];
@@ -70,11 +75,13 @@ impl FleetClones<'_> {
         let mut said = Vec::new();
         for name in prefixes.flat_map(|prefix| self.hub.clones(&prefix)) {
             if !self.hub.is_home(&name) {
-                match self.runtime.block_on(self.hub.bring_home(&name)) {
-                    Ok(Some(home)) => {
-                        said.push(format!("Commits of an earlier fleet are on branch {} now.", home.branch));
+                match self.runtime.block_on(self.bring(&name)) {
+                    Ok(home) => {
+                        let branches = home.passed.into_iter().map(|home| home.branch).chain(home.unfinished);
+                        said.extend(branches.map(|branch| {
+                            format!("Commits of an earlier fleet are on branch {branch} now.")
+                        }));
                     }
-                    Ok(None) => {}
                     Err(fault) => {
                         said.push(self.left_behind(&name, &fault));
                         continue;
@@ -87,16 +94,33 @@ impl FleetClones<'_> {
     }
 
     fn remove(&self, name: &str) -> Result<(), Fault> {
+        for clone in self.projects_in(name) {
+            // Ignored: what is left does no harm.
+            let _ = remove_tree(&clone.state_dir().join("hub"));
+        }
+        self.hub.remove_clone(name)
+    }
+
+    /// What harnesses work on in a clone.
+    fn projects_in(&self, name: &str) -> Vec<Project> {
         let clone = self.hub.clone_directory(name);
         // Projects are known by paths without links.
         let clone = clone.canonicalize().unwrap_or(clone);
-        for (journal, root) in Project::all_journals(&self.environment.state_home) {
-            if let Some(state) = journal.parent().filter(|_| Path::new(&root).starts_with(&clone)) {
-                // Ignored: what is left does no harm.
-                let _ = remove_tree(&state.join("hub"));
+        let known = Project::all_journals(&self.environment.state_home).into_iter();
+        let roots = known.map(|(_, root)| PathBuf::from(root)).filter(|root| root.starts_with(&clone));
+        roots.filter_map(|root| Project::open(&root, &self.environment.state_home).ok()).collect()
+    }
+
+    /// Brings home what has passed, and what has not.
+    async fn bring(&self, name: &str) -> Result<AtHome, Fault> {
+        let passed = self.hub.bring_home(name).await?.map(home);
+        let mut unfinished = None;
+        for clone in self.projects_in(name).iter().filter(|clone| may_have_unlanded(clone)) {
+            for commit in open_hub(clone, self.environment).await?.leave_unlanded().await? {
+                unfinished = self.hub.bring_unfinished_home(name, &commit).await?.map(|home| home.branch);
             }
         }
-        self.hub.remove_clone(name)
+        Ok(AtHome { passed, unfinished })
     }
 
     /// Why the commits of a clone have not come home, where they are, and what to do.
@@ -197,8 +221,7 @@ impl FleetHost for FleetClones<'_> {
 
     fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> HomeComing {
         let name = clone_name(fleet, &harness.id);
-        let brought = self.runtime.block_on(self.hub.bring_home(&name));
-        Ok(brought.map_err(|fault| self.left_behind(&name, &fault))?.map(home))
+        self.runtime.block_on(self.bring(&name)).map_err(|fault| self.left_behind(&name, &fault))
     }
 
     fn merge_all(&self, fleet: &FleetRow, branches: &[HomeBranch]) -> Result<HomeBranch, String> {
@@ -212,7 +235,15 @@ impl FleetHost for FleetClones<'_> {
             self.hub.bring_home(&name).await
         });
         let merged = merged.map_err(|fault| format!("The branches are not merged: {}", fault.message))?;
-        merged.map(home).ok_or_else(|| "The branches are not merged: they have nothing to merge.".to_owned())
+        let merged = merged.map(|merged| {
+            let note = merged.note.into_iter().chain([NOT_CHECKED_TOGETHER.to_owned()]);
+            HomeBranch {
+                branch: merged.branch,
+                commit: merged.commit,
+                note: Some(note.collect::<Vec<_>>().join("; ")),
+            }
+        });
+        merged.ok_or_else(|| "The branches are not merged: they have nothing to merge.".to_owned())
     }
 }
 
@@ -242,6 +273,13 @@ pub fn arguments(
     }
     arguments.extend(options.iter().map(OsString::from));
     arguments
+}
+
+/// Whether a harness may have made commits that have not landed in its clone.
+fn may_have_unlanded(clone: &Project) -> bool {
+    let hub = HubLayout::in_state(clone.state_dir());
+    let head = last_commit(clone.root());
+    hub.has_commits_in_workspace() || hub.runs().any(|tip| Some(tip.commit) != head)
 }
 
 /// Where the agents of a harness work.

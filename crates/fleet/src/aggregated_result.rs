@@ -20,10 +20,10 @@ pub struct AggregatedResult {
     /// Of a pipeline, what each stage said, as JSON.
     pub aggregated_output: Option<String>,
     /// Harnesses that were as good as the winner, which was chosen because it ended first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub tied: Vec<String>,
     /// Harnesses whose commits have not come home: why, where they are, and what to do. With one of them, a fleet has not succeeded.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub left_behind: BTreeMap<String, String>,
     /// One sentence, and one more for each harness whose commits have not come home.
     pub summary: String,

@@ -19,9 +19,17 @@ pub struct HomeBranch {
     pub note: Option<String>,
 }
 
-/// Where the commits of a harness are in the user's repository, `None` if it has none; or why they have not come home, where they are
-/// instead, and what to do, in sentences.
-pub type HomeComing = Result<Option<HomeBranch>, String>;
+/// Where the commits of a harness are in the user's repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AtHome {
+    /// What has passed; `None` if there is nothing.
+    pub passed: Option<HomeBranch>,
+    /// The branch with what has not passed, on which nothing builds.
+    pub unfinished: Option<String>,
+}
+
+/// Or why they have not come home, where they are instead, and what to do, in sentences.
+pub type HomeComing = Result<AtHome, String>;
 
 /// A moment in the supervisor's work at which it may be killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

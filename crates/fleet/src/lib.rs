@@ -23,7 +23,7 @@ pub use fleet_file::{
     Aggregation, FleetFile, FleetFileError, FleetProblem, MAX_HARNESSES, OnComplete, StrategySettings,
     SubHarness, VoteSelection,
 };
-pub use fleet_host::{FleetHost, FleetPoint, HomeBranch, HomeComing, PrepareError};
+pub use fleet_host::{AtHome, FleetHost, FleetPoint, HomeBranch, HomeComing, PrepareError};
 pub use fleet_lock::{FleetLock, FleetLockError};
 pub use meta_state::{FleetRow, HarnessProgress, HarnessRow, MetaState, MetaStateError, Request};
 pub use shared_context::{

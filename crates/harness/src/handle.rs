@@ -85,7 +85,7 @@ pub struct HarnessResult {
     #[serde(default)]
     pub backend: Option<String>,
     /// Backends that it found without quota or login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default)]
     pub lost_backends: Vec<LostBackend>,
 }
 

@@ -92,6 +92,7 @@ impl Hub {
         reserved: ReservedSpace,
     ) -> Result<PathBuf, Fault> {
         if let Some(existing) = self.made_clone(name) {
+            self.is_at_work_again(&existing).map_err(|error| self.unwritable(&error))?;
             return Ok(existing.root());
         }
         let _turn = self.landing_turn().await?;
@@ -125,18 +126,17 @@ impl Hub {
         let filled = room.run(FILL, [tree.as_os_str(), base.as_ref()].into_iter().chain(others)).await;
         room.close().await;
         let filled = filled?;
-        let why = match filled.code {
+        let message = match filled.code {
             0 => return Ok(()),
             CONFLICT => {
                 let files: Vec<&str> = filled.stdout.lines().take(10).collect();
                 format!(
-                    "the harnesses that it builds on have changed the same lines of {}",
+                    "Harnesses have changed the same lines of {}, so their commits cannot be merged.",
                     list_names(files)
                 )
             }
-            _ => filled.reason(),
+            _ => format!("A clone of {} cannot be made: {}.", self.root().display(), filled.reason()),
         };
-        let message = format!("A clone of {} cannot be made: {why}.", self.root().display());
         Err(Fault::permanent(FaultLayer::System, "fleet_clone", message))
     }
 
@@ -161,19 +161,49 @@ impl Hub {
             return Ok(None);
         };
         let commit = self.fetch(&workspace).await?;
-        if workspace.base() == Some(commit.as_str()) {
+        let is_own = workspace.base() != Some(commit.as_str());
+        let home = if is_own { Some(self.put_on_branch(&workspace, &commit).await?) } else { None };
+        // Ignored: then it is brought home once more before the clone is removed.
+        let _ = fs::write(workspace.directory.join(HOME), &commit);
+        Ok(home)
+    }
+
+    /// Brings a commit of a clone that is not a part of what it has finished to a branch of its own.
+    pub async fn bring_unfinished_home(
+        &self,
+        name: &str,
+        commit: &str,
+    ) -> Result<Option<BroughtHome>, Fault> {
+        let Some(mut workspace) = self.made_clone(name) else {
             return Ok(None);
+        };
+        if let Some((fleet, id)) = workspace.branch.rsplit_once('/') {
+            workspace.branch = format!("{fleet}-unfinished/{id}");
         }
+        let room = self.room(self.layout.readable().into_iter().chain([workspace.tree()]), [])?;
+        let fetched = self.fetch_commit(&room, &workspace, commit).await;
+        room.close().await;
+        fetched?;
+        self.put_on_branch(&workspace, commit).await.map(Some)
+    }
+
+    async fn put_on_branch(&self, workspace: &Workspace, commit: &str) -> Result<BroughtHome, Fault> {
         let from = self.update().await?;
         let target = LandingTarget::Branch(workspace.branch().to_owned());
         let consent = LandingConsent::default();
-        let (branch, note) = match self.land(&workspace, &commit, &from, &target, consent).await? {
+        let (branch, note) = match self.land(workspace, commit, &from, &target, consent).await? {
             Landing::Landed { branch, .. } => (branch, None),
             Landing::Apart { branch, why } => (branch, Some(why.to_string())),
         };
-        // Ignored: then it is brought home once more before the clone is removed.
-        let _ = fs::write(workspace.directory.join(HOME), &commit);
-        Ok(Some(BroughtHome { branch, commit, note }))
+        Ok(BroughtHome { branch, commit: commit.to_owned(), note })
+    }
+
+    /// What it has is not at home any more.
+    fn is_at_work_again(&self, workspace: &Workspace) -> io::Result<()> {
+        match fs::remove_file(workspace.directory.join(HOME)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Where a clone has its files, whether it exists or not.
@@ -193,7 +223,7 @@ impl Hub {
         let Some(workspace) = self.made_clone(name) else { return true };
         let home = read_text(&workspace.directory.join(HOME), DOCUMENT_LIMIT).ok().flatten();
         let head = head_commit(&workspace.tree());
-        head.is_some() && (head == home || head.as_deref() == workspace.base())
+        head.is_some() && head == home
     }
 
     /// The branch that a clone was made for; `None` if it is not complete.

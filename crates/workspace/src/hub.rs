@@ -237,13 +237,23 @@ impl Hub {
         if head.code != 0 || !is_hash(&commit) {
             return Err(self.unusable(workspace, "its repository has no commit that HEAD names"));
         }
+        self.fetch_commit(room, workspace, &commit).await?;
+        Ok(commit)
+    }
+
+    /// Fetches a commit of the workspace's repository, also one that its HEAD does not have.
+    pub(crate) async fn fetch_commit(
+        &self,
+        room: &GitRoom,
+        workspace: &Workspace,
+        commit: &str,
+    ) -> Result<(), Fault> {
         let known: Vec<String> = self.known(workspace);
-        if !known.contains(&commit) {
-            let quarantine = self.transfer(room, workspace, &commit, &known).await?;
+        if !known.iter().any(|known| known == commit) {
+            let quarantine = self.transfer(room, workspace, commit, &known).await?;
             self.keep(quarantine.path()).map_err(|error| self.unwritable(&error))?;
         }
-        self.set_current(workspace, &commit)?;
-        Ok(commit)
+        self.set_current(workspace, commit)
     }
 
     /// Makes a commit that the hub has the one of the workspace, which checks look at.

@@ -8,6 +8,7 @@ use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
 use crate::hub_layout::{RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
+use crate::landing_error::LandingRefusal;
 use crate::merged_branches::LEFT_APART;
 use crate::project_revision::ProjectRevision;
 use crate::settled::Settled;
@@ -135,6 +136,20 @@ impl Hub {
             is_unrelated,
             from,
         }))
+    }
+
+    /// The commits of a harness that have not landed in the repository of its clone, also those of a killed one; they are on branches of it
+    /// then. No agent may be at work.
+    pub async fn leave_unlanded(&self) -> Result<Vec<String>, Fault> {
+        self.fetch_killed_work().await?;
+        let Some(unlanded) = self.unlanded().await? else { return Ok(Vec::new()) };
+        let Unlanded { branch, users_branch, commit, from, .. } = unlanded;
+        if users_branch.is_none() {
+            let workspace = self.described(WORKSPACE, &branch, &from);
+            self.leave_apart(&workspace, &commit, &from, LandingRefusal::NotPassed).await?;
+        }
+        let apart = self.left_apart(&from).await?.into_iter().map(|tip| tip.commit);
+        Ok(apart.filter(|other| *other != commit).chain([commit.clone()]).collect())
     }
 
     /// The branches of those that have more than the commit.

@@ -359,6 +359,46 @@ fn a_harness_waits_for_disk_space_and_what_others_have_built_is_removed() {
     assert!(!built.exists() && agents_file(&project, "web", "large").expect("known").exists());
 }
 
+/// Their work is not lost with the clone.
+#[test]
+fn what_a_failed_harness_has_begun_comes_home_to_a_branch_of_its_own() {
+    let harnesses = [("api", ""), ("web", "")];
+    let project = project("- coordination: parallel", &harnesses, "");
+    let fails = r#"
+        [[conversation]]
+        name = "task web"
+        when = ["the task `web`"]
+          [[conversation.turn]]
+          call = [{ tool = "Bash", input = { command = "echo begun > begun.txt && git add begun.txt && git commit -qm begun" } }]
+          [[conversation.turn]]
+          text = "I could not."
+    "#;
+    let script = builds_with("api", "", "") + fails;
+    project.write("web.md", &(roadmap("web") + "  - max_retries: 1\n  - max_iterations: 1\n"));
+    project.commit(&[]);
+    let run = RunOutput::from(up(&project, &model(&script), &[]).output().expect("started"));
+    assert_eq!(run.code, Some(3), "{:#?}\n{}", run.events, run.stderr);
+    let branch = "autonoe/shop-unfinished/web";
+    assert_eq!(project.git(&["show", &format!("{branch}:begun.txt")]), "begun");
+    let web = status_of(&project, "web");
+    assert_eq!(
+        (&web["state"], &web["branch"], &web["left_behind"]),
+        (&"failed".into(), &Value::Null, &Value::Null)
+    );
+    let (_, text) = fleet(&project, &["status"]);
+    assert!(text.contains(&format!("What has not passed is on branch {branch}.")), "{text}");
+    assert_eq!(
+        project.git(&["branch", "--list", "autonoe/shop*/api", "--format=%(refname:short)"]),
+        "autonoe/shop/api"
+    );
+
+    // The next fleet removes the clones.
+    let clone = PathBuf::from(web["working_dir"].as_str().expect("a clone"));
+    let second = RunOutput::from(up(&project, &model(&script), &[]).output().expect("started"));
+    assert!(!clone.exists(), "{}", second.stderr);
+    assert_eq!(project.git(&["show", &format!("{branch}:begun.txt")]), "begun");
+}
+
 /// The disk of the user's repository is full.
 #[test]
 fn commits_that_cannot_come_home_are_kept_until_they_can() {

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{MetaState, MetaStateError};
 use crate::aggregated_result::AggregatedResult;
-use crate::fleet_host::HomeComing;
+use crate::fleet_host::{AtHome, HomeComing};
 
 /// The name of the event that says what a harness may cost.
 pub const RESERVED: &str = "reserve";
@@ -185,11 +185,11 @@ impl MetaState {
 
 fn write_home(db: &Connection, id: &str, home: &HomeComing, now: Timestamp) -> rusqlite::Result<()> {
     match home {
-        Ok(Some(home)) => db.execute(
+        Ok(AtHome { passed: Some(home), .. }) => db.execute(
             "UPDATE worktrees SET branch_name = ?2, merge_commit = ?3, merged_at = ?4, note = ?5 WHERE harness_id = ?1",
             params![id, home.branch, home.commit, now.to_string(), home.note],
         )?,
-        Ok(None) => 0,
+        Ok(AtHome { passed: None, .. }) => 0,
         Err(why) => db.execute("UPDATE worktrees SET note = ?2 WHERE harness_id = ?1", params![id, why])?,
     };
     Ok(())

@@ -5,9 +5,10 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use super::harness_output::error_in_output;
+use super::home_coming::unfinished_on;
 use super::running::{RunningHarness, StopReason};
 use super::{FleetEvent, Supervisor, SupervisorError};
-use crate::fleet_host::{FleetPoint, HomeComing};
+use crate::fleet_host::{AtHome, FleetPoint, HomeComing};
 use crate::meta_state::{HarnessRow, Request};
 
 impl Supervisor<'_> {
@@ -27,8 +28,12 @@ impl Supervisor<'_> {
         if running.died_without_result() && self.may_retry(&running, &row, request) {
             return self.start_again(&running, &row);
         }
-        let (status, result) = outcome(&running, &row, request);
+        let (status, mut result) = outcome(&running, &row, request);
         let home = self.bring_home(&row.id)?;
+        if let Ok(AtHome { unfinished: Some(branch), .. }) = &home {
+            let error = result.error.iter().map(|error| format!("{}. ", error.trim_end_matches('.')));
+            result.error = Some(error.collect::<String>() + &unfinished_on(branch));
+        }
         self.checkpoint(FleetPoint::BroughtHome)?;
         self.settle(&row.id, status, result, home)
     }
@@ -60,7 +65,7 @@ impl Supervisor<'_> {
         self.checkpoint(FleetPoint::Settled)?;
         let event_type = if result.success { "complete" } else { "fail" };
         let left_behind = home.as_ref().err().cloned();
-        let home = home.unwrap_or_default();
+        let home = home.unwrap_or_default().passed;
         let branch = home.as_ref().map(|home| home.branch.as_str());
         self.share(
             event_type,
@@ -87,7 +92,7 @@ impl Supervisor<'_> {
     ) -> Result<(), SupervisorError> {
         let result =
             HarnessResult { cost_usd: Some(0.0), ..HarnessResult::unsuccessful(id, Some(why.to_owned())) };
-        self.settle(id, status, result, Ok(None))
+        self.settle(id, status, result, Ok(AtHome::default()))
     }
 }
 

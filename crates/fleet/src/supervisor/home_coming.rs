@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{FleetEvent, Supervisor, SupervisorError};
 use crate::aggregated_result::AggregatedResult;
-use crate::fleet_host::HomeComing;
+use crate::fleet_host::{AtHome, HomeComing};
 
 impl Supervisor<'_> {
     pub(super) fn bring_home(&self, id: &str) -> Result<HomeComing, SupervisorError> {
@@ -21,8 +21,9 @@ impl Supervisor<'_> {
         let home = self.bring_home(id)?;
         self.state.record_home(id, &home, Timestamp::now())?;
         match home {
-            Ok(home) => {
+            Ok(AtHome { passed: home, unfinished }) => {
                 self.left_behind.remove(id);
+                unfinished.iter().for_each(|branch| self.warn(format!("{id}: {}", unfinished_on(branch))));
                 self.homes.extend(home.clone().map(|home| (id.to_owned(), home)));
                 let branch = home.as_ref().map(|home| home.branch.as_str());
                 self.share("home", Some(id), &json!({ "branch": branch }))?;
@@ -47,4 +48,8 @@ impl Supervisor<'_> {
         }
         Ok(())
     }
+}
+
+pub(super) fn unfinished_on(branch: &str) -> String {
+    format!("What has not passed is on branch {branch}.")
 }

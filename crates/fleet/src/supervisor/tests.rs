@@ -13,7 +13,7 @@ use autonoe_harness::handle::HarnessStatus;
 use super::{FleetEvent, FleetOutcome, Supervisor, WakeUp};
 use crate::aggregated_result::AggregatedResult;
 use crate::fleet_file::{FleetFile, SubHarness};
-use crate::fleet_host::{FleetHost, FleetPoint, HomeBranch, HomeComing, PrepareError};
+use crate::fleet_host::{AtHome, FleetHost, FleetPoint, HomeBranch, HomeComing, PrepareError};
 use crate::meta_state::{FleetRow, MetaState, Request};
 
 /// Waits to be released, notes that it has begun, does what it is for, and writes its last status.
@@ -160,7 +160,9 @@ impl FleetHost for ShellHost {
         }
         self.homes.borrow_mut().push(harness.id.clone());
         let branch = format!("autonoe/test/{}", harness.id);
-        Ok(Some(HomeBranch { branch, commit: "c".repeat(40), note: None }))
+        let unfinished = (harness.id == "unfinished").then(|| format!("{branch}-rest"));
+        let passed = Some(HomeBranch { branch, commit: "c".repeat(40), note: None });
+        Ok(AtHome { passed, unfinished })
     }
 
     fn merge_all(&self, _: &FleetRow, branches: &[HomeBranch]) -> Result<HomeBranch, String> {
@@ -268,7 +270,7 @@ fn money_is_reserved_for_each_harness_and_what_is_left_goes_to_the_next() {
     let (outcome, result) = host.simply(&plan(settings, &[("a", ""), ("b", ""), ("c", "")]));
     assert_eq!((outcome, host.begun("c")), (FleetOutcome::Failed, 0));
     let why = result.of("c").and_then(|result| result.error.as_deref()).unwrap_or_default();
-    assert!(why.starts_with("The money of the fleet is spent"), "{why}");
+    assert!(why.starts_with("Less than a cent of the fleet's money is left"), "{why}");
 }
 
 #[test]

@@ -69,6 +69,8 @@ async fn it_is_known_whether_the_commits_of_a_clone_are_home() {
     let fixture = HubFixture::new().await;
     let clone = fixture.hub.fleet_clone("fleet-1-api", "autonoe/shop/api", &[], ReservedSpace::default());
     let tree = clone.await.unwrap();
+    assert!(!fixture.hub.is_home("fleet-1-api"), "agents may have begun something in it");
+    assert_eq!(fixture.hub.bring_home("fleet-1-api").await.unwrap(), None);
     assert!(fixture.hub.is_home("fleet-1-api"), "it has none");
     work(&fixture, &tree, "api.txt", "api\n");
     assert!(!fixture.hub.is_home("fleet-1-api"));
@@ -78,6 +80,10 @@ async fn it_is_known_whether_the_commits_of_a_clone_are_home() {
     assert!(fixture.hub.is_home("fleet-1-api"), "what became of them is the user's choice");
     work(&fixture, &tree, "more.txt", "more\n");
     assert!(!fixture.hub.is_home("fleet-1-api"), "the last one is not");
+    fixture.hub.bring_home("fleet-1-api").await.unwrap().expect("commits");
+    let again = fixture.hub.fleet_clone("fleet-1-api", "autonoe/shop/api", &[], ReservedSpace::default());
+    again.await.unwrap();
+    assert!(!fixture.hub.is_home("fleet-1-api"), "a harness is at work in it again");
     assert!(fixture.hub.is_home("fleet-1-none"), "there is none");
 }
 

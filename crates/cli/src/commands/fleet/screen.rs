@@ -69,11 +69,9 @@ fn words(event: &FleetEvent) -> (MessageLevel, String) {
         FleetEvent::CameHome { id, home: None } => format!("{id} has no commits that had to come home."),
         FleetEvent::Warning { message } => return (MessageLevel::Warning, format!("Warning: {message}")),
         FleetEvent::FleetEnded { result, merged, .. } => {
-            let merged = merged.as_ref().map(|merged| {
-                format!(
-                    " The commits are merged on branch {}; no check has seen them together.",
-                    merged.branch
-                )
+            let merged = merged.as_ref().map(|merged| match &merged.note {
+                Some(note) => format!(" The commits are on branch {}: {note}.", merged.branch),
+                None => format!(" The commits are on branch {}.", merged.branch),
             });
             format!("{}{}", result.summary, merged.unwrap_or_default())
         }
