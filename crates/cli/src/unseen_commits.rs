@@ -26,6 +26,8 @@ pub struct UnseenWork {
     pub commits: Option<UnseenCommits>,
     /// The user's last commit, if nothing was verified on it.
     pub head: Option<String>,
+    /// Whether commits were verified and there is no repository any more.
+    pub has_no_repository: bool,
     /// The user's last commit, if something was verified on it, and what was verified on earlier ones.
     pub older: Option<(String, Vec<String>)>,
 }
@@ -35,6 +37,10 @@ impl UnseenWork {
         Self {
             commits: UnseenCommits::of_last_run(project, status, environment),
             head: status.and_then(|status| unseen_head(project, status)),
+            has_no_repository: status.is_some_and(|status| {
+                !verified_commits(project, status).is_empty()
+                    && Repository::around(project.root()).directories.is_empty()
+            }),
             older: status.and_then(|status| verified_on_older(project, status)),
         }
     }
@@ -56,7 +62,11 @@ impl UnseenWork {
                 ids.join(", ")
             )
         });
-        unseen.into_iter().chain(older).collect()
+        let gone = self.has_no_repository.then(|| {
+            "There is no repository here any more, so nothing shows that your files are what was verified"
+                .to_owned()
+        });
+        unseen.into_iter().chain(gone).chain(older).collect()
     }
 }
 

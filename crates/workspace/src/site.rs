@@ -543,9 +543,11 @@ impl WorkspaceSite {
         }
     }
 
-    /// Whether all that is verified was verified on this commit, and nothing else decides when it lands.
+    /// Whether all that is verified was verified on this commit, and nothing else decides when it lands: commits for what has not passed land
+    /// when it does.
     fn is_confirmed(&self, commit: &str, settled: &Settled) -> bool {
-        let is_all = settled.verified_on.values().all(|found| found == commit);
+        let is_all =
+            settled.not_passed.is_empty() && settled.verified_on.values().all(|found| found == commit);
         let is_time = matches!(self.options.when, LandWhen::Passed | LandWhen::Verified);
         is_time && is_all && !self.landing_hold.is_on() && self.confirmed.as_deref() == Some(commit)
     }

@@ -420,6 +420,36 @@ fn what_was_left_over_lands_when_the_next_run_has_verified_it() {
 }
 
 #[test]
+fn commits_for_what_has_not_passed_wait_although_what_has_passed_still_does() {
+    let project = with_two_checks();
+    let begins = "[[conversation.turn]]\ncall = [{ tool = 'Bash', input = { command = 'echo half > b.txt; git add .; git commit -qm half' } }]\n";
+    let first = session(&[("echo built > a.txt; git add .; git commit -qm good", "A")]);
+    let first = first.replacen("[[conversation]]", "[[conversation]]\nplays = 1", 1);
+    let script = first + &always(&format!("{begins}[[conversation.turn]]\ntext = 'not yet'\n"));
+    let run = project.run(&model(&script), &["run", "-n", "2"]);
+    run.assert_ended("max_iterations", 4);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "good\nwork", "{}", run.stderr);
+    assert!(run.stderr.contains("no further deliverable has passed with the last of them"), "{}", run.stderr);
+    assert_eq!(project.git(&["show", "autonoe/1:b.txt"]), "half");
+
+    // They land with what passes next.
+    let script = session(&[("echo built > b.txt; git commit -qam whole", "B")]);
+    project.run(&model(&script), &["run", "-n", "1"]).assert_ended("all_passed", 0);
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "whole\nhalf\ngood\nwork");
+}
+
+#[test]
+fn a_repository_that_is_gone_is_named() {
+    let project = with_two_checks();
+    let script =
+        session(&[("echo built | tee a.txt > b.txt; git add .; git commit -qm built", "A"), ("true", "B")]);
+    project.run(&model(&script), &["run"]).assert_ended("all_passed", 0);
+    std::fs::remove_dir_all(project.path(".git")).expect("removed");
+    let status = command(&project, &["status"], 0);
+    assert!(status.contains("There is no repository here any more"), "{status}");
+}
+
+#[test]
 fn what_the_user_has_merged_stays_passed_when_the_rest_is_discarded() {
     let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
     project.git(&["init", "-q", "-b", "main", "."]);
