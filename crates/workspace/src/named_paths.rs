@@ -371,7 +371,7 @@ impl NamedPaths {
     /// Adds what settings name, also as seen from other working trees of the repository.
     fn add_settings(&mut self, settings: &[Setting], tree: WorkTree, others: &[PathBuf]) {
         for setting in settings {
-            let names_a_path = ["hookspath", "path"].contains(&setting.key.as_str());
+            let names_a_path = ["hookspath", "path", "templatedir"].contains(&setting.key.as_str());
             let value = format!("{}\n{}", setting.value, with_values_apart(&setting.value, tree.top));
             let words = tree.words(&value).filter(|word| names_a_path || word.contains(['/', '.']));
             for word in words.map(|word| word.trim_start_matches('@').to_owned()) {

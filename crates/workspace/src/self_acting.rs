@@ -81,7 +81,7 @@ const DIRECTORIES: [&str; 74] = [
 ];
 
 /// Files, anywhere in the repository: of agents, editors, debuggers, interactive interpreters and shells. Those of nix act through direnv.
-const FILES: [&str; 109] = [
+const FILES: [&str; 113] = [
     ".autoenv.leave",
     ".devfile.yaml",
     ".env.leave",
@@ -184,7 +184,12 @@ const FILES: [&str; 109] = [
     "usercustomize.py",
     ".prek.toml",
     "conductor.json",
+    // Erlang, MATLAB and Octave run those of the directory in which they start.
+    ".erlang",
+    "startup.m",
     // Jupyter and IPython run those of the directory in which they start.
+    "jupyter_config.json",
+    "jupyter_config.py",
     "ipython_config.json",
     "ipython_config.py",
     "ipython_kernel_config.json",

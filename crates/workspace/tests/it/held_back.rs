@@ -224,6 +224,11 @@ async fn what_git_or_a_tool_would_run_by_a_detour_is_held_back() {
             &[("hk/x", "evil\n")],
             "hk/x",
         ),
+        (
+            "git config init.templateDir tpl",
+            &[("tpl/hooks/post-checkout", "evil\n")],
+            "tpl/hooks/post-checkout",
+        ),
         // Words that a shell makes of others.
         (
             "mkdir -p .git/hooks tl; echo 1 > tl/k; git add tl; echo 'sh tl/x{1,2}.sh' > .git/hooks/pre-commit",
