@@ -14,6 +14,7 @@ mod processes;
 mod proposals;
 mod protected_files;
 mod repository;
+mod same_names;
 mod special_files;
 mod surroundings;
 mod test_runners;
@@ -36,6 +37,7 @@ pub fn groups() -> Vec<Group> {
         group("environment", environment::all()),
         group("judges", judges::all()),
         group("protected files", protected_files::all()),
+        group("same names", same_names::all()),
         group("links", links::all()),
         group("test runners", test_runners::all()),
         group("processes", processes::all()),

@@ -56,6 +56,9 @@ pub struct CheckRegistry {
     /// Files that test runners read by themselves, as they were committed when checks were first run; `None` before that.
     #[serde(default)]
     pub runner_files: Option<BTreeSet<String>>,
+    /// Files with the names of accepted ones elsewhere, which were there when these were accepted.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub namesakes: BTreeSet<String>,
     /// Whether the first look was cut off, so that `runner_files` may lack some.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub first_look_was_cut: bool,
@@ -229,6 +232,7 @@ impl Default for CheckRegistry {
             failed_looks: BTreeMap::new(),
             not_counted: BTreeMap::new(),
             runner_files: None,
+            namesakes: BTreeSet::new(),
             first_look_was_cut: false,
             deciding_files: None,
             baselines: BTreeMap::new(),

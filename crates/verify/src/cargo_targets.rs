@@ -32,6 +32,12 @@ pub(crate) fn decisive_settings(root: &Path, path: &str) -> Vec<String> {
             let settings = targets.map(|target| of_target(target, is_default(name, target)));
             settings.flat_map(|settings| named(&format!("[[{name}]]"), &settings)).collect()
         }
+        ("profile", Value::Table(profiles)) => {
+            let tables = profiles.iter().filter_map(|(name, profile)| Some((name, profile.as_table()?)));
+            tables
+                .flat_map(|(name, profile)| named(&format!("[profile.{name}]"), &of_profile(profile)))
+                .collect()
+        }
         ("lints", Value::Table(lints)) => named("[lints]", &lints.keys().cloned().collect::<Vec<_>>()),
         ("patch" | "replace", Value::Table(replaced)) => {
             named(&format!("[{name}]"), &replaced.keys().cloned().collect::<Vec<_>>())
@@ -41,7 +47,11 @@ pub(crate) fn decisive_settings(root: &Path, path: &str) -> Vec<String> {
     let own = dependency_tables(&manifest).into_iter();
     let own =
         own.flat_map(|(name, dependencies)| named(&format!("[{name}]"), &in_place_of_std(dependencies)));
-    settings.chain(own).map(|setting| format!("{path} ({setting})")).collect()
+    // Tests of a feature that is not there are left out.
+    let features = manifest.get("features").and_then(|features| features.get("default"));
+    let features = features.map_or_else(|| "[]".to_owned(), shown);
+    let features = manifest.contains_key("package").then(|| format!("[features] default = {features}"));
+    settings.chain(own).chain(features).map(|setting| format!("{path} ({setting})")).collect()
 }
 
 /// The crates that come with Rust.
@@ -71,6 +81,12 @@ pub(crate) fn without_settings_for_tests(text: &str) -> String {
     let platforms = platforms.into_iter().flat_map(|platforms| platforms.iter_mut());
     platforms.filter_map(|(_, platform)| platform.as_table_mut()).for_each(remove_own_names);
     remove_own_names(&mut manifest);
+    let profiles = manifest.get_mut("profile").and_then(Value::as_table_mut);
+    for (_, profile) in profiles.into_iter().flat_map(|profiles| profiles.iter_mut()) {
+        if let Some(profile) = profile.as_table_mut() {
+            profile.retain(|key, _| !SEEN_IN_TESTS.contains(&key));
+        }
+    }
     for table in ["package", "project", "workspace", "lib"] {
         if let Some(table) = manifest.get_mut(table).and_then(Value::as_table_mut) {
             table.retain(|key, _| !LEAVE_OUT.contains(&key));
@@ -78,6 +94,9 @@ pub(crate) fn without_settings_for_tests(text: &str) -> String {
     }
     manifest.to_string()
 }
+
+/// Settings of profiles that say whether tests see what is wrong.
+const SEEN_IN_TESTS: [&str; 2] = ["debug-assertions", "overflow-checks"];
 
 /// Settings of packages, workspaces and libraries that leave tests out.
 const LEAVE_OUT: [&str; 6] = ["autotests", "default-members", "doctest", "exclude", "harness", "test"];
@@ -132,6 +151,11 @@ fn of_package(package: &Table) -> Vec<String> {
 /// Members that are left out are not tested.
 fn of_workspace(workspace: &Table) -> Vec<String> {
     decisive(workspace, |key, value| ["default-members", "exclude"].contains(&key) && is_list(value))
+}
+
+/// Without these, assertions and overflows are not seen.
+fn of_profile(profile: &Table) -> Vec<String> {
+    decisive(profile, |key, value| SEEN_IN_TESTS.contains(&key) && value.as_bool() == Some(false))
 }
 
 /// Tests would use them under the names of Rust's own crates.
@@ -197,6 +221,11 @@ mod tests {
             core.path = "x"
             [patch.crates-io]
             rand = { path = "x" }
+            [profile.test]
+            debug-assertions = false
+            [features]
+            default = ["full"]
+            full = []
         "#;
         fs::create_dir(directory.path().join("a")).unwrap();
         fs::write(directory.path().join("a/Cargo.toml"), manifest).unwrap();
@@ -206,11 +235,13 @@ mod tests {
             [
                 "a/Cargo.toml ([package] autotests = false, build = \"other.rs\")",
                 "a/Cargo.toml ([patch] crates-io)",
+                "a/Cargo.toml ([profile.test] debug-assertions = false)",
                 "a/Cargo.toml ([[test]] harness = false, path = \"fake.rs\")",
                 "a/Cargo.toml ([[test]] required-features = [\"never\"])",
                 "a/Cargo.toml ([workspace] default-members = [\"b\"])",
                 "a/Cargo.toml ([dev-dependencies] std)",
                 "a/Cargo.toml ([target.\"cfg(unix)\".dev-dependencies] core)",
+                "a/Cargo.toml ([features] default = [\"full\"])",
             ]
         );
         assert_eq!(manifest_of(&found[0]), Some("a/Cargo.toml"));
@@ -219,7 +250,11 @@ mod tests {
         fs::write(directory.path().join("a/Cargo.toml"), without_settings_for_tests(manifest)).unwrap();
         assert_eq!(
             decisive_settings(directory.path(), "a/Cargo.toml"),
-            ["a/Cargo.toml ([package] build = \"other.rs\")", "a/Cargo.toml ([patch] crates-io)"]
+            [
+                "a/Cargo.toml ([package] build = \"other.rs\")",
+                "a/Cargo.toml ([patch] crates-io)",
+                "a/Cargo.toml ([features] default = [\"full\"])",
+            ]
         );
         assert_eq!(without_settings_for_tests("not toml ["), "not toml [");
         fs::write(directory.path().join("Cargo.toml"), "not toml [").unwrap();
@@ -232,7 +267,9 @@ mod tests {
         let settings = |targets: &str| {
             let manifest = format!("[package]\nname = \"calc\"\nbuild = \"build.rs\"\n{targets}");
             fs::write(directory.path().join("Cargo.toml"), manifest).unwrap();
-            decisive_settings(directory.path(), "Cargo.toml")
+            let mut found = decisive_settings(directory.path(), "Cargo.toml");
+            assert_eq!(found.pop().as_deref(), Some("Cargo.toml ([features] default = [])"));
+            found
         };
         for (table, name, path) in [
             ("[lib]", "calc", "src/lib.rs"),

@@ -30,6 +30,7 @@ use crate::copied_tree::{CopiedTree, CopyError, IgnoreFiles, copy_tree, ignore_f
 use crate::deciding_files::{DecidingFile, deciding_files};
 use crate::history::History;
 use crate::left_changed::CheckoutBefore;
+use crate::namesakes::Namesakes;
 use crate::new_settings::remove_settings;
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::{ChangedFiles, Protector};
@@ -250,6 +251,16 @@ impl Checkout {
                 objects.paths.iter().filter(|path| patterns.is_match(path)).cloned().collect()
             }
             Content::Commit(_) | Content::Files(_) => Vec::new(),
+        }
+    }
+
+    /// Files of the commit with the names of accepted ones elsewhere.
+    pub(crate) fn namesakes(&self, names: &Namesakes) -> Vec<String> {
+        match &self.content {
+            Content::Commit(objects) => {
+                objects.paths.iter().filter(|path| names.has(path)).cloned().collect()
+            }
+            Content::Files(_) => Vec::new(),
         }
     }
 

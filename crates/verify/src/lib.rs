@@ -30,6 +30,7 @@ mod judge_languages;
 mod left_changed;
 mod linked_directories;
 mod make_rules;
+mod namesakes;
 mod new_settings;
 mod no_commit;
 mod noted_files;

@@ -54,6 +54,9 @@ pub(crate) fn built_by_make(
     let mut built = BTreeSet::new();
     for (directory, rules) in makefiles(files.iter().cloned(), cancel) {
         built.extend(rules.built().into_iter().map(|target| directory.join(target)));
+        let by_itself =
+            rules.left_to_make().into_iter().flat_map(|name| made_by_itself(&directory.join(name)));
+        built.extend(by_itself);
         let is_matched = |file: &&PathBuf| {
             let below = file.strip_prefix(&directory).ok().and_then(|below| below.to_str());
             below.is_some_and(|below| rules.patterns.iter().any(|pattern| matches(pattern, below)))
@@ -66,6 +69,26 @@ pub(crate) fn built_by_make(
         below.to_str().map(str::to_owned)
     };
     built.into_iter().filter(is_file).filter_map(relative).collect()
+}
+
+/// Endings of the files from which make builds a program by rules of its own; from the first of them, also its parts (`.o`).
+const SOURCES: [&str; 15] = ["C", "F", "S", "c", "cc", "cpp", "f", "l", "m", "mod", "p", "r", "s", "o", "sh"];
+const PARTS: usize = 13;
+
+/// What make would build by a rule of its own, or leave as it is; and if it has more than one source, these: it takes one of them.
+fn made_by_itself(path: &Path) -> Vec<PathBuf> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let (stem, endings) = match name.strip_suffix(".o") {
+        Some(stem) => (stem, &SOURCES[..PARTS]),
+        None => (name, &SOURCES[..]),
+    };
+    let sources = endings.iter().map(|ending| path.with_file_name(format!("{stem}.{ending}")));
+    let sources: Vec<PathBuf> = sources.filter(|source| source.is_file()).collect();
+    match sources.len() {
+        0 => Vec::new(),
+        1 => vec![path.to_owned()],
+        _ => sources.into_iter().chain([path.to_owned()]).collect(),
+    }
 }
 
 /// Whether a path is one of those that a pattern such as `build/%.o` makes.
@@ -124,6 +147,7 @@ struct MakeRules {
 
 struct MakeRule {
     targets: Vec<String>,
+    needs: Vec<String>,
     recipe: String,
 }
 
@@ -148,13 +172,16 @@ impl MakeRules {
             }
             let (left, right) = (&expanded(left, &variables), &expanded(right, &variables));
             let names = || left.split_whitespace().map(str::to_owned);
-            let (needs, command) = right.split_once(';').unwrap_or((right.as_str(), ""));
+            let (needs, command) =
+                right.trim_start_matches(':').split_once(';').unwrap_or((right.as_str(), ""));
             if names().any(|name| name == ".PHONY") {
                 read.phony.extend(needs.split_whitespace().map(str::to_owned));
             }
             read.patterns.extend(names().filter(|name| name.contains('%') && name != "%"));
             let targets = names().filter(|name| !name.starts_with('.') && !name.contains(['%', '$']));
-            read.rules.push(MakeRule { targets: targets.collect(), recipe: format!("{command}\n") });
+            let needs = needs.split_whitespace().filter(|name| !name.contains(['%', '$', '|']));
+            let needs = needs.map(|name| name.trim_start_matches("./").to_owned()).collect();
+            read.rules.push(MakeRule { targets: targets.collect(), needs, recipe: format!("{command}\n") });
         }
         read
     }
@@ -162,7 +189,7 @@ impl MakeRules {
     /// The targets whose commands do not name them, and so make no file of that name.
     fn acting(&self) -> BTreeSet<&str> {
         let (mut acting, mut made) = (BTreeSet::new(), HashSet::new());
-        for MakeRule { targets, recipe } in &self.rules {
+        for MakeRule { targets, recipe, .. } in &self.rules {
             let targets = || targets.iter().map(String::as_str);
             if ["$@", "$(@", "${@"].iter().any(|name| recipe.contains(name)) {
                 made.extend(targets());
@@ -176,6 +203,15 @@ impl MakeRules {
         }
         acting.retain(|target| !made.contains(target) && !self.phony.contains(*target));
         acting
+    }
+
+    /// What is needed or named and no command makes: a rule of make's own may.
+    fn left_to_make(&self) -> BTreeSet<&str> {
+        let with_commands = |rule: &&MakeRule| !rule.recipe.trim().is_empty();
+        let made = self.rules.iter().filter(with_commands).flat_map(|rule| &rule.targets);
+        let made: HashSet<&str> = made.map(String::as_str).collect();
+        let named = self.rules.iter().flat_map(|rule| rule.needs.iter().chain(&rule.targets));
+        named.map(String::as_str).filter(|name| !made.contains(name) && !self.phony.contains(*name)).collect()
     }
 
     /// The targets that are files which their commands, or a rule of make's own, make.
@@ -309,7 +345,10 @@ mod tests {
         fs::create_dir_all(root.join("build")).unwrap();
         fs::create_dir_all(root.join("docs")).unwrap();
         fs::create_dir_all(root.join("bin")).unwrap();
-        for name in ["build/app", "bin/tool", "lib.o", "clean", "test", "app.c"] {
+        let parts = "suite: check-all part.o\n\t./check-all\ncheck-all:\n";
+        fs::write(root.join("Makefile"), format!("{makefile}{parts}")).unwrap();
+        let names = ["build/app", "bin/tool", "lib.o", "clean", "test", "app.c"];
+        for name in names.iter().chain(&["check-all", "check-all.sh", "part.c", "part.o"]) {
             fs::write(root.join(name), "").unwrap();
         }
         let look = |command: &str| {
@@ -317,7 +356,11 @@ mod tests {
             let files = ["Makefile", "app.c", "bin/tool"].map(|name| root.join(name)).into_iter();
             built_by_make(root, &check, files, &CancellationToken::new())
         };
-        assert_eq!(Vec::from_iter(look("make && build/app")), ["bin/tool", "build/app", "lib.o"]);
+        let built = ["bin/tool", "build/app", "check-all", "lib.o", "part.o"];
+        assert_eq!(Vec::from_iter(look("make && build/app")), built);
+        fs::write(root.join("check-all.c"), "").unwrap();
+        let sources = look("make").into_iter().filter(|path| path.starts_with("check-all."));
+        assert_eq!(Vec::from_iter(sources), ["check-all.c", "check-all.sh"], "make takes one of them");
         assert!(look("build/app").is_empty());
     }
 

@@ -15,9 +15,10 @@ use crate::deciding_files::{DecidingKind, concerns};
 use crate::evidence::Evidence;
 use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
+use crate::namesakes::Namesakes;
 use crate::oracles::is_protected_by;
 use crate::runner_files::{has_customary_name, is_option, module_directory, package_of_shadow};
-use crate::test_files::{TestPatterns, TestPlaces, is_in_tests};
+use crate::test_files::{TestPatterns, TestPlaces, is_in_tests, is_test_file};
 use crate::user_scripts::{rules_of_user, scripts_of_user};
 
 /// The most files of a kind that are named; the rest is counted.
@@ -96,9 +97,17 @@ impl NotedFiles {
             let package = package_of_shadow(file, |path| checkout.has_entry(path));
             package.is_none_or(|package| is_searched(package, registry, &texts))
         };
-        let runner_files = new_runner_files(registry, checkout, is_read);
+        let mut runner_files = new_runner_files(registry, checkout, is_read);
         let known = registry.runner_files.clone().unwrap_or_default();
-        let is_new = |file: &String| !known.contains(file) && !is_protected(registry, file);
+        let is_new = |file: &String| {
+            !known.contains(file) && !registry.namesakes.contains(file) && !is_protected(registry, file)
+        };
+        let namesakes = checkout.namesakes(&Namesakes::of(registry.files.keys())).into_iter().filter(is_new);
+        for file in namesakes {
+            if !runner_files.contains(&file) {
+                runner_files.push(file);
+            }
+        }
         let in_place_of_built = checkout.built().into_iter().filter(is_new).collect();
         // The manifest was there before.
         let (changed_settings, runner_files) =
@@ -145,6 +154,12 @@ impl NotedFiles {
                 (DecidingKind::Dependency, _) => noted.dependencies.push(path),
             }
         }
+        // A test that is gone fails no more.
+        let is_gone =
+            |path: &&String| is_test_file(path) && !checkout.has_entry(path) && !is_protected(registry, path);
+        let gone =
+            known.keys().filter(is_gone).filter(|path| is_named_in(&texts, path) || places.contain(path));
+        noted.run_by_checks.extend(gone.map(|path| format!("{path} (removed)")));
         let is_new = |path: &String| !known.contains_key(path) && !is_protected(registry, path);
         let matched = checkout.tests_of(&TestPatterns::of(checks.iter().copied())).into_iter();
         noted.tests.extend(matched.filter(|path| is_new(path) && !is_named_in(&texts, path)));

@@ -21,8 +21,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::blocking::blocking;
 use crate::linked_directories::links_on_the_way;
+use crate::namesakes::{Namesakes, namesakes_in};
 use crate::protect_matcher::ProtectMatcher;
-use crate::protect_pattern::{PatternProblem, ProtectPattern};
+use crate::protect_pattern::{PatternProblem, ProtectPattern, loaded_in_place_of};
+use crate::test_files::is_in_tests;
 
 /// Maximum number of files that the globs of a project may match.
 const MAX_FILES: usize = 5_000;
@@ -45,6 +47,49 @@ fn matching<'a>(
         }
     }
     Ok(found)
+}
+
+/// What would be loaded in place of files, whatever pattern matches them, such as `judge` beside `judge.js`. Directories count for Python only,
+/// which loads a package rather than a module.
+fn loaded_in_place<'a>(
+    files: impl Iterator<Item = &'a ProtectedPath>,
+    tree: &Path,
+) -> BTreeSet<ProtectedPath> {
+    let mut by_directory: BTreeMap<PathBuf, Vec<(String, &'static [&'static str])>> = BTreeMap::new();
+    for file in files {
+        let path = file.at(tree);
+        let name = path.file_name().and_then(OsStr::to_str).and_then(|name| name.rsplit_once('.'));
+        if let (Some((stem, ending)), Some(directory)) = (name, path.parent()) {
+            let ends = match ending {
+                "json" if is_in_tests(&file.to_string()) => loaded_in_place_of("js"),
+                _ => loaded_in_place_of(ending),
+            };
+            let of_directory = by_directory.entry(directory.to_owned()).or_default();
+            of_directory.extend((!stem.is_empty() && !ends.is_empty()).then(|| (stem.to_owned(), ends)));
+        }
+    }
+    let mut found = BTreeSet::new();
+    for (directory, stems) in by_directory {
+        for entry in fs::read_dir(&directory).into_iter().flatten().flatten() {
+            let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            let is_loaded = |(stem, ends): &(String, &[&str])| match name.strip_prefix(stem.as_str()) {
+                Some("") if is_directory => {
+                    ends.contains(&".pyc") && entry.path().join("__init__.py").exists()
+                }
+                Some(end) if !is_directory => {
+                    ends.contains(&end) || (end.ends_with(".so") && ends.contains(&".*.so"))
+                }
+                // It says which file of the directory is loaded.
+                _ => name == "package.json" && stem == "index" && ends.contains(&".mjs"),
+            };
+            if stems.iter().any(is_loaded) {
+                let path = if is_directory { entry.path().join("__init__.py") } else { entry.path() };
+                found.insert(ProtectedPath::of(tree, &path));
+            }
+        }
+    }
+    found
 }
 
 /// `top`: where the patterns begin.
@@ -187,12 +232,15 @@ pub(crate) fn freeze(
         if is_new && protector == Protector::Builder {
             registry.builders_globs.insert(glob.clone());
         }
-        let files = matching(root, [&glob], cancel)?;
+        let mut files = matching(root, [&glob], cancel)?;
         if files.iter().all(|file| is_shadow(&glob, file)) {
             registry.globs.remove(&glob);
             registry.builders_globs.remove(&glob);
             missing.push(glob.clone());
         }
+        let beside = loaded_in_place(files.iter(), root);
+        files.extend(beside);
+        registry.namesakes.extend(namesakes_in(root, &Namesakes::of(files.iter()), cancel));
         for file in files {
             let is_taken_over = protector == Protector::User && registry.builders_files.remove(&file);
             if registry.files.contains_key(&file) && !is_taken_over {
@@ -302,6 +350,7 @@ pub(crate) fn differences(
     cancel: &CancellationToken,
 ) -> Result<ChangedFiles, Fault> {
     let mut found = matching(root, &registry.globs, cancel)?;
+    found.extend(loaded_in_place(registry.files.keys(), root));
     found.retain(|file| !is_cached(&file.to_string()));
     let all = found.iter().chain(registry.files.keys()).collect::<BTreeSet<_>>();
     let differing = all.into_iter().filter_map(|file| {
@@ -409,7 +458,8 @@ fn restore(
         let message = format!("{name} cannot be restored in the checkout: {error}.");
         Fault::transient(FaultLayer::System, "oracle", message)
     };
-    let found = matching(tree, &registry.globs, cancel)?;
+    let mut found = matching(tree, &registry.globs, cancel)?;
+    found.extend(loaded_in_place(registry.files.keys(), tree));
     for file in found.iter().filter(|file| !registry.files.contains_key(file)) {
         fs::remove_file(file.at(tree)).map_err(|error| wrong(file, &error))?;
     }

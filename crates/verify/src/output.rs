@@ -3,9 +3,12 @@
 /// Matches anything in a line, or any lines.
 const ANYTHING: &str = "...";
 
+/// What does not matter around a line. Other spaces are characters as any.
+const SPACES: [char; 3] = [' ', '\t', '\r'];
+
 /// Describes the first mismatch: a missing line, or an unexpected one.
 pub(crate) fn mismatch(text: &str, expected: &[String], exact: bool) -> Option<String> {
-    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let mut lines: Vec<&str> = text.lines().map(|line| line.trim_end_matches(SPACES)).collect();
     while lines.last().is_some_and(|line| line.is_empty()) {
         lines.pop();
     }
@@ -34,7 +37,7 @@ pub(crate) fn mismatch(text: &str, expected: &[String], exact: bool) -> Option<S
 
 /// Ignores surrounding spaces.
 fn is_like(line: &str, wanted: &str) -> bool {
-    let (line, wanted) = (line.trim(), wanted.trim());
+    let (line, wanted) = (line.trim_matches(SPACES), wanted.trim_matches(SPACES));
     match (wanted.strip_prefix(ANYTHING), wanted.strip_suffix(ANYTHING)) {
         (Some(_), Some(_)) => {
             let middle = wanted.trim_start_matches(ANYTHING).trim_end_matches(ANYTHING);
@@ -60,6 +63,8 @@ mod tests {
             ("5\n30\n", &["5"], true, false),
             ("5\n\n\n", &["5"], true, true),
             ("  5  \n", &["5"], true, true),
+            ("\u{a0}5\u{2029}\n", &["5"], false, false),
+            ("5\u{b}\n", &["5"], false, false),
             ("\n5\n", &["5"], true, true),
             ("b\na\n", &["a", "b"], false, false),
             ("a\nx\nb\n", &["a", "b"], false, true),

@@ -72,6 +72,8 @@ mod tests {
             ("Cargo.toml", "", "Cargo.lock"),
             ("go.mod", "", "go.sum"),
             ("calc.t", "", "calc.sh calc"),
+            ("tests/t.js", "tests/t", "tests/u"),
+            ("tests/run.sh", "tests/run", "tests/run.txt"),
             ("*.py", "", "a.js a/b.js a.py"),
             ("Makefile", "", "Makefile.inc make"),
         ] {

@@ -91,7 +91,8 @@ impl ProtectPattern {
         let (before, ending) = self.glob.rsplit_once('.').filter(|(_, ending)| !ending.contains('/'))?;
         let name = before.rsplit('/').next().unwrap_or(before);
         let letters = name.chars().filter(|c| c.is_alphanumeric()).count();
-        (letters > 1 && !name.contains(['[', '{', '\\']) && !is_wild(ending)).then_some((before, ending))
+        let is_named = letters > 1 || !is_wild(name);
+        (is_named && !name.contains(['[', '{', '\\']) && !is_wild(ending)).then_some((before, ending))
     }
 }
 
@@ -102,7 +103,7 @@ const MODULES: [&str; 16] = [
 ];
 
 /// Ends of the names of what is loaded in place of a file with this ending, if its program is named without the ending, or is built.
-fn loaded_in_place_of(ending: &str) -> &'static [&'static str] {
+pub(crate) fn loaded_in_place_of(ending: &str) -> &'static [&'static str] {
     match ending {
         "py" => &["", "/**", ".pyc", ".pyd", ".so", ".*.so"],
         "cjs" | "cts" | "js" | "jsx" | "mjs" | "mts" | "ts" | "tsx" => {
@@ -115,6 +116,7 @@ fn loaded_in_place_of(ending: &str) -> &'static [&'static str] {
             &["", ".a", ".class", ".exe", ".o", ".obj", ".so"]
         }
         "rs" => &["", "/**"],
+        "bash" | "sh" => &[""],
         _ => &[],
     }
 }

@@ -52,6 +52,7 @@ group_tests! {
     environment = "environment",
     judges = "judges",
     protected_files = "protected files",
+    same_names = "same names",
     links = "links",
     test_runners = "test runners",
     processes = "processes",

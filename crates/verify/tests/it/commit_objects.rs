@@ -275,6 +275,30 @@ async fn changed_settings_and_what_checks_run_are_named() {
 }
 
 #[tokio::test]
+async fn tests_that_are_gone_and_names_of_protected_files_elsewhere_are_named() {
+    let spec = "# Calc\n\n```check A protect=tests/judge.h,tests/judge.py\n$ : python3 -m unittest discover -s tests; sh calc.sh add 2 3\n5\n```\n";
+    let own = [
+        ("tests/judge.h", "int judge(void);\n"),
+        ("tests/judge.py", "\n"),
+        ("tests/test_a.py", "fails\n"),
+        ("old/judge.py", "\n"),
+    ];
+    let fixture = VerifyFixture::with_files(spec, &own);
+    let examiner = fixture.prepared().await;
+    fs::remove_file(fixture.path("tests/test_a.py")).unwrap();
+    fixture.commit(&[
+        ("calc.sh", ADDS),
+        ("include/judge.h", ""),
+        ("old/judge.py", "changed\n"),
+        ("src/judge.py", ""),
+    ]);
+    let found_first =
+        "Test runners and other tools read these new files by themselves: include/judge.h, src/judge.py.";
+    let gone = "What the checks run was written or changed with the work: tests/test_a.py (removed).";
+    examiner.assert_claim("A", Assurance::Verified, &[found_first, gone]).await;
+}
+
+#[tokio::test]
 async fn new_commands_compiled_files_and_settings_of_tools_are_named() {
     let fixture = VerifyFixture::with_files(SPEC, &[("lib/old.so", "1"), ("tsconfig.json", "{}")]);
     let examiner = fixture.prepared().await;
