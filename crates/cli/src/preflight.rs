@@ -97,7 +97,12 @@ pub async fn check(
     probing.bounds.records = None;
     probing.guarded = Arc::default();
     probing.egress = Arc::new(EgressRules::default());
-    let (ending, output) = run_script(probing, PROBE, &[root.as_os_str(), kind.as_ref()], PROBE_LIMIT).await;
+    let arguments = [root.as_os_str(), kind.as_ref()];
+    let (mut ending, mut output) = run_script(probing.clone(), PROBE, &arguments, PROBE_LIMIT).await;
+    if !matches!(ending, CommandEnd::Exit(0) | CommandEnd::TimedOut) && output.trim().is_empty() {
+        // It may have been killed, and it changes nothing.
+        (ending, output) = run_script(probing, PROBE, &arguments, PROBE_LIMIT).await;
+    }
     if ending != CommandEnd::Exit(0) {
         let fault = unusable(format!(
             "The project cannot be inspected from inside the sandbox: {}.",

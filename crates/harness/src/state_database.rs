@@ -34,7 +34,11 @@ impl StateDatabase {
         let Ok(metadata) = path.symlink_metadata() else {
             return Ok(None);
         };
-        let kind = if metadata.is_symlink() { "symbolic link" } else { "special file" };
+        let kind = match metadata.file_type() {
+            kind if kind.is_symlink() => "symbolic link",
+            kind if kind.is_dir() => "directory",
+            _ => "special file",
+        };
         match metadata.is_file() {
             true => Ok(Some(metadata.len())),
             false => Err(StateDatabaseError::NotRegular { path: path.to_owned(), kind }),

@@ -155,7 +155,7 @@ fn best_of(results: &[BestOfResult]) -> Option<ReportBlock> {
             let chosen = match result.decided_by.filter(|_| is_winner) {
                 Some(DecidedBy::Checks) => badge(Tone::Good, "chosen by its checks"),
                 Some(DecidedBy::Tournament) => badge(Tone::Good, "chosen by comparison"),
-                Some(DecidedBy::SmallestDiff) => badge(Tone::Good, "chosen as the smallest change"),
+                Some(DecidedBy::SmallestDiff) => badge(Tone::Good, "chosen, since none has changed less"),
                 None => text(attempt.problem.clone().unwrap_or_default()),
             };
             let checks = if attempt.passed { "none failed" } else { "not all passed" };

@@ -242,7 +242,9 @@ impl ResolvedRun {
         notices.extend(name_resolution::problem().map(|why| format!("{why}.")));
         notices.extend(room_config::limitations(sandbox.layer()));
         notices.extend(redirected);
-        notices.extend(room_config::home_in_project(&project, environment).map(|home| {
+        let is_in_place = site.is_none();
+        let home = room_config::home_in_project(&project, environment).filter(|_| is_in_place);
+        notices.extend(home.map(|home| {
             format!(
                 "the project contains your home directory, {}; agents can read and write it.",
                 home.display()

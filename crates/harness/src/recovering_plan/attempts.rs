@@ -305,7 +305,7 @@ fn in_words(deliverable: &str, attempts: &[AttemptResult], choice: Option<Choice
                     "it won {} of the comparisons by a model that made none of them",
                     winner.comparisons_won
                 ),
-                DecidedBy::SmallestDiff => "its change is the smallest of those that are equal".to_owned(),
+                DecidedBy::SmallestDiff => "of those that are equal, none has changed less".to_owned(),
             };
             format!("Attempt {} by {} continues: {why}.", winner.number, name(winner))
         }

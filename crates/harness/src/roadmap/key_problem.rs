@@ -14,6 +14,8 @@ pub enum KeyProblem {
     Time(String),
     #[error("'{0}' leads out of the project; write a path below it")]
     PathOutside(String),
+    #[error("'{0}' is in a repository of git; write another path")]
+    PathInGit(String),
     #[error("unknown backend '{name}'; the backends are {known}")]
     UnknownBackend { name: String, known: String },
 }

@@ -108,9 +108,12 @@ pub fn directory(text: &str) -> Result<PathBuf, KeyProblem> {
         Component::Normal(_) | Component::CurDir => false,
         Component::ParentDir | Component::RootDir | Component::Prefix(_) => true,
     };
-    match Path::new(text).components().any(leads_out) || text.starts_with('~') {
+    let path = Path::new(text);
+    let is_git = |part: Component<'_>| part.as_os_str().eq_ignore_ascii_case(".git");
+    match path.components().any(leads_out) || text.starts_with('~') {
         true => Err(KeyProblem::PathOutside(quoted(text))),
-        false => Ok(PathBuf::from(text)),
+        false if path.components().any(is_git) => Err(KeyProblem::PathInGit(quoted(text))),
+        false => Ok(path.to_owned()),
     }
 }
 
