@@ -96,8 +96,16 @@ impl TaskPlan {
         setup.file.remove_leftovers();
         // A process may have been killed after it had written a box.
         let is_ours = |begun: &BegunTask| begun.has_box || begun.record.status == TaskStatus::Completed;
-        let written = state.begun.iter().filter(|(_, begun)| is_ours(begun));
-        setup.file.has_written(written.map(|(id, _)| id.to_string()), state.growth.added.clone());
+        let written = state.begun.iter().filter(|(_, begun)| is_ours(begun)).map(|(id, _)| id.to_string());
+        let mut written: Vec<String> = written.collect();
+        if is_new_run && roadmap.tasks.iter().any(|task| task.done) {
+            // The commits of these may land only now.
+            let states = setup.memory.load_all().await?.into_iter();
+            let earlier = states.filter_map(|state| serde_json::from_value::<SavedTasks>(state).ok());
+            let with_box = |(id, begun): (TaskId, BegunTask)| begun.has_box.then(|| id.to_string());
+            written.extend(earlier.flat_map(|earlier| earlier.begun.into_iter().filter_map(with_box)));
+        }
+        setup.file.has_written(written.into_iter(), state.growth.added.clone());
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
         plan.state.began.get_or_insert_with(Timestamp::now);

@@ -601,6 +601,22 @@ fn a_reviewed_task_lands_after_its_review_and_its_box_with_it() {
 }
 
 #[test]
+fn a_box_is_committed_with_commits_that_land_in_a_later_run() {
+    let task = "## Tasks\n- [ ] **a**: Make a\n  - max_retries: 1\n  - check: `test -f a.txt`\n";
+    let project = project(task).in_workspace();
+    let model = model(&builds("a", &[]));
+    project.run(&model, &["harness", "run", "--land", "never"]).assert_ended("all_passed", 0);
+    project.write("mine.txt", "");
+    project.git(&["add", "mine.txt"]);
+    project.git(&["commit", "-qm", "mine"]);
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert!(run.stderr.contains("[LANDED]") && !run.stderr.contains("left out"), "{}", run.stderr);
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "Mark the task a as completed");
+    assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+}
+
+#[test]
 fn a_reviewed_task_lands_before_the_next_one_although_its_run_was_killed() {
     let roadmap = "## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n- [ ] **bad**: Write another\n  - success: it is bad\n  - max_retries: 1\n  - max_iterations: 1\n";
     let project = project(roadmap).in_workspace();

@@ -505,6 +505,15 @@ fn warnings(host: &ShellHost) -> Vec<String> {
 }
 
 #[test]
+fn what_has_not_passed_is_named_with_its_branch() {
+    let plan = plan("coordination: parallel", &[("unfinished", "")]);
+    let host = ShellHost::new(&[("unfinished", "end failed 3")]);
+    let (_, result) = host.simply(&plan);
+    let error = result.of("unfinished").and_then(|result| result.error.as_deref()).unwrap_or_default();
+    assert!(error.ends_with("What has not passed is on branch autonoe/test/unfinished-rest."), "{error}");
+}
+
+#[test]
 fn commits_that_cannot_come_home_are_on_record_and_nothing_builds_without_them() {
     let scripts = [("a", "end complete 0"), ("b", "end complete 0")];
     let plan = plan("coordination: parallel", &[("a", ""), ("b", "depends: a")]);
