@@ -22,10 +22,10 @@ use crate::roadmap::Task;
 use escalation::ESCALATION;
 
 pub use approaches::{
-    BranchOutcome, Exploration, ExplorationBranch, ExplorationKind, ExplorationState, KeptBranch,
+    BranchOutcome, Comparison, Exploration, ExplorationBranch, ExplorationKind, ExplorationState, KeptBranch,
 };
 pub(crate) use best_of::BEST_OF;
-pub use best_of::{BestOf, BestOfAgents, Choice, Comparison, choose, comparisons_won, leaders, next_pair};
+pub use best_of::{BestOf, BestOfAgents, Choice, choose, comparisons_won, leaders, next_pair};
 pub use escalation::ModelEscalator;
 pub use exploration::BranchExplorer;
 pub use mutation::{Mutation, PromptMutator};

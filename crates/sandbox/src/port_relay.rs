@@ -4,7 +4,6 @@
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::session_sandbox::SessionSandbox;
 use crate::wire;
@@ -17,24 +16,6 @@ pub const CONNECTED: &str = "connected\n";
 
 /// The line that it sends if nothing listens there.
 pub const REFUSED: &str = "refused\n";
-
-/// The sandboxes of the sessions that run at the moment.
-#[derive(Debug, Clone, Default)]
-pub struct RunningSandboxes(Arc<Mutex<Vec<Weak<SessionSandbox>>>>);
-
-impl RunningSandboxes {
-    pub(crate) fn add(&self, sandbox: &Arc<SessionSandbox>) {
-        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|earlier| earlier.strong_count() > 0);
-        running.push(Arc::downgrade(sandbox));
-    }
-
-    /// That of the session that started last.
-    pub fn last(&self) -> Option<Arc<SessionSandbox>> {
-        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        running.iter().rev().find_map(Weak::upgrade)
-    }
-}
 
 impl SessionSandbox {
     /// Connects a stream to a port in the room until either side ends. [`CONNECTED`] or [`REFUSED`] is sent first. Returns false, and leaves the

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 
 use autonoe_egress::{Egress, EgressRefusal, EgressRules};
 use tokio::sync::{Mutex, MutexGuard};
@@ -12,7 +12,6 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::bounds::{Bounds, SandboxLayer};
 use crate::launch::Launch;
 use crate::open::{OpenError, Sandbox};
-use crate::port_relay::RunningSandboxes;
 use crate::room::Room;
 
 /// Hosts that are reached without the egress proxy: they are the room itself.
@@ -48,6 +47,24 @@ struct OpenRoom {
     room: Room,
     egress: Option<Egress>,
     env: Vec<(String, String)>,
+}
+
+/// The sandboxes of the sessions that run at the moment.
+#[derive(Debug, Clone, Default)]
+pub struct RunningSandboxes(Arc<std::sync::Mutex<Vec<Weak<SessionSandbox>>>>);
+
+impl RunningSandboxes {
+    pub(crate) fn add(&self, sandbox: &Arc<SessionSandbox>) {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|earlier| earlier.strong_count() > 0);
+        running.push(Arc::downgrade(sandbox));
+    }
+
+    /// That of the session that started last.
+    pub fn last(&self) -> Option<Arc<SessionSandbox>> {
+        let running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        running.iter().rev().find_map(Weak::upgrade)
+    }
 }
 
 impl SessionSandbox {

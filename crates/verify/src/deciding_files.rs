@@ -13,7 +13,7 @@ use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use serde_json::Value;
 
-use crate::committed_dependencies::{committed_dependencies, dependency_of};
+use crate::dependencies::dependency_of;
 use crate::harmless_settings::{PYTHON_TOOLS, has_harmless_forms, is_harmless};
 use crate::runner_files::{is_code, is_runner_file};
 use crate::test_files::{is_in_tests, is_test_file};
@@ -114,6 +114,27 @@ pub(crate) fn deciding_files(
         Some((path.clone(), DecidingFile { kind, fingerprint, content, from_top }))
     });
     deciding.chain(committed_dependencies(entries)).collect()
+}
+
+/// The packages among the files of a commit, each with a fingerprint of all of its files.
+fn committed_dependencies(entries: &BTreeMap<String, CommittedEntry>) -> BTreeMap<String, DecidingFile> {
+    let mut files: BTreeMap<&str, (String, &CommittedEntry)> = BTreeMap::new();
+    for (path, entry) in entries {
+        if let Some(package) = dependency_of(path) {
+            let (listed, _) = files.entry(package).or_insert_with(|| (String::new(), entry));
+            listed.push_str(&format!("{path}\0{}\0", entry.hash));
+        }
+    }
+    let package = |(package, (listed, first)): (&str, (String, &CommittedEntry))| {
+        let file = DecidingFile {
+            kind: DecidingKind::Dependency,
+            fingerprint: sha256_hex(listed.as_bytes()),
+            content: None,
+            from_top: first.from_top.clone(),
+        };
+        (package.to_owned(), file)
+    };
+    files.into_iter().map(package).collect()
 }
 
 /// What a link leads to within the commit, as if it were in the place of the link, unless it counts as the same where it is.

@@ -110,6 +110,19 @@ impl Evidence {
         Ok(read_evidence(project, deliverable)?.and_then(read))
     }
 
+    /// The files that a reader should look at, of all that is verified, by the ids of deliverables.
+    pub fn noted_files(
+        project: &Project,
+        status: &ProjectStatus,
+    ) -> Result<BTreeMap<String, NotedFiles>, Fault> {
+        let mut noted = BTreeMap::new();
+        for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
+            let evidence = Self::load(project, &item.id)?.filter(|evidence| evidence.is_ours);
+            noted.extend(evidence.map(|evidence| (item.id.clone(), evidence.noted)));
+        }
+        Ok(noted)
+    }
+
     pub fn unchecked(&self) -> Option<UncheckedCriteria> {
         unchecked(self.criteria.len(), &self.checks)
     }

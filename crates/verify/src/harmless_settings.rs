@@ -3,7 +3,7 @@
 
 use toml::Table;
 
-use crate::runner_files::is_environment;
+use crate::language_files::is_environment;
 
 /// Tables of Cargo's settings that say where packages come from, not how they are built and run.
 const SOURCES: [&str; 6] = ["http", "net", "registries", "registry", "source", "term"];

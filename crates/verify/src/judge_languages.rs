@@ -1,8 +1,7 @@
 //! Which languages judge: the commands of a check and the user's scripts that it protects name interpreters and test runners. What only a
 //! runner of another language would read belongs to what is judged.
 
-use crate::runner_files::is_environment;
-use crate::test_files::SCRIPTS;
+use crate::language_files::{SCRIPTS, is_environment};
 
 /// Programs that run others, of any language.
 #[rustfmt::skip]

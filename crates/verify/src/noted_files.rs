@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use autonoe_core::check::{Assurance, Check};
-use autonoe_core::fault::Fault;
+use autonoe_core::check::Check;
 use autonoe_core::file_names::list_names;
-use autonoe_core::status::ProjectStatus;
 use autonoe_store::{CheckRegistry, Project, ProtectedPath};
 use serde::{Deserialize, Serialize};
 
 use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
-use crate::evidence::Evidence;
 use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
 use crate::namesakes::Namesakes;
@@ -57,19 +54,6 @@ pub struct NotedFiles {
 }
 
 impl NotedFiles {
-    /// Those of all that is verified, by the ids of deliverables.
-    pub fn by_deliverable(
-        project: &Project,
-        status: &ProjectStatus,
-    ) -> Result<BTreeMap<String, Self>, Fault> {
-        let mut noted = BTreeMap::new();
-        for item in status.active().filter(|item| item.assurance() == Some(Assurance::Verified)) {
-            let evidence = Evidence::load(project, &item.id)?.filter(|evidence| evidence.is_ours);
-            noted.extend(evidence.map(|evidence| (item.id.clone(), evidence.noted)));
-        }
-        Ok(noted)
-    }
-
     pub(crate) fn of(
         registry: &CheckRegistry,
         checkout: &Checkout,

@@ -10,7 +10,8 @@ use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
 use crate::cargo_targets::{decisive_settings, is_manifest};
-use crate::committed_dependencies::dependency_of;
+use crate::dependencies::dependency_of;
+use crate::language_files::is_environment;
 use crate::make_rules::{built_by_make, in_the_way_of_make};
 use crate::test_files::{TestPatterns, is_test_file};
 use crate::tool_files::readers_of;
@@ -174,12 +175,6 @@ pub(crate) fn is_runner_file(path: &str) -> bool {
         || (name == "entry_points.txt" && (path.contains(".dist-info/") || path.contains(".egg-info/")))
         || shadows_python(path)
         || shadows_a_program(path)
-}
-
-/// `app.env`, `.env.test`, but not `.env.example`.
-pub(crate) fn is_environment(name: &str) -> bool {
-    let is_example = ["dist", "example", "sample", "template"].iter().any(|end| name.ends_with(end));
-    (name.ends_with(".env") || name.starts_with(".env.")) && !is_example
 }
 
 /// Whether a command that gets it from a wildcard or a list takes it, or a part of it, for an option, or for a command of its own.

@@ -4,9 +4,7 @@ use autonoe_core::check::Check;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 
 use crate::judge_languages::JudgeLanguages;
-
-/// Endings of programs whose tests have names such as `a.test.js` and `a.spec.ts`.
-pub(crate) const SCRIPTS: [&str; 8] = ["cjs", "cts", "js", "jsx", "mjs", "mts", "ts", "tsx"];
+use crate::language_files::SCRIPTS;
 
 /// Whether a test runner that looks for tests would load it.
 pub(crate) fn is_test_file(path: &str) -> bool {

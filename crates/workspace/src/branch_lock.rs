@@ -12,7 +12,7 @@ use tokio::net::unix::pipe;
 use autonoe_git::{GitRoom, broken, outcome};
 
 use crate::landing_error::{LandingError, LandingRefusal};
-use crate::unfinished_landing::LandingRecord;
+use crate::landing_record::LandingRecord;
 
 /// Changes branches as the lines on standard input say.
 const TRANSACTION: &str = r#"cd "$1" && exec git update-ref --create-reflog -m "autonoe: land" --stdin"#;

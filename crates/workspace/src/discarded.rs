@@ -10,9 +10,8 @@ use autonoe_files::{SETTINGS_LIMIT, read_text};
 use autonoe_git::{GitRoom, is_hash, write_ref};
 
 use crate::hub::Hub;
-use crate::hub_layout::{HubLayout, RunTip};
+use crate::hub_layout::{HubLayout, LEFT_APART, RunTip};
 use crate::landing::LandingAttempt;
-use crate::merged_branches::LEFT_APART;
 use crate::project_revision::ProjectRevision;
 use crate::unlanded::{Unlanded, is_of_run};
 

@@ -16,7 +16,7 @@ use crate::landings::Removed;
 use crate::leftovers::Locks;
 use crate::merging::Merge;
 use crate::project_revision::ProjectRevision;
-use crate::site::SiteOptions;
+use crate::site_options::SiteOptions;
 use crate::workspace::Workspace;
 use crate::workspace_head::head_commit;
 

@@ -3,8 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Component, Path};
 
-use crate::loading_options::runs_go_files;
-use crate::option_modules::is_python;
+use crate::interpreters::{is_python, runs_go_files};
 use crate::place_variables::is_acting;
 use crate::shell_expansion::{HERE, expansions};
 

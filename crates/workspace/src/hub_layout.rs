@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
 
-use crate::unfinished_landing::LandingRecord;
+use crate::landing_record::LandingRecord;
 use crate::workspace_head::head_commit;
 
 /// The workspace of `run`.
 pub(crate) const WORKSPACE: &str = "1";
+
+/// What the reflog says about a branch of ours. A user who moves it by hand makes it their own.
+pub(crate) const LEFT_APART: &str = "autonoe: leave commits for you to merge";
 
 /// The working tree within the directory of a workspace.
 pub(crate) const TREE: &str = "tree";

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::hook_text::{completed, plain};
-use crate::named_paths::is_in;
+use crate::project_files::is_in;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Language {

@@ -21,13 +21,13 @@ use crate::branch_lock::BranchLock;
 use crate::changed_file::ChangedFile;
 use crate::git_refusal::{describe, why_it_failed};
 use crate::hub::Hub;
+use crate::hub_layout::LEFT_APART;
 use crate::landing_error::{LandingError, LandingRefusal, list_files};
-use crate::merged_branches::LEFT_APART;
+use crate::landing_record::LandingRecord;
 use crate::named_paths::files_run_by_hooks;
 use crate::project_revision::ProjectRevision;
 use crate::saved_index::SavedIndex;
 use crate::settled::Settled;
-use crate::unfinished_landing::LandingRecord;
 use crate::workspace::Workspace;
 use crate::writing_settings::{copy_settings, files_to_read};
 

@@ -3,6 +3,7 @@
 
 use crate::computed_names::is_interpreter;
 use crate::hook_text::commands;
+use crate::interpreters::go_arguments;
 
 /// Parts of the names of such options, in small letters and without dashes.
 #[rustfmt::skip]
@@ -60,19 +61,6 @@ fn run_archive(line: &str) -> Vec<&str> {
     operands.map(|word| word.split_once(':').map_or(*word, |(_, path)| path)).collect()
 }
 
-/// Whether a command has go run what the project's files say, wherever they are: `go generate`, and `go run` at the top.
-pub(crate) fn runs_go_files(words: &[&str]) -> bool {
-    let is_top = |word: &str| matches!(word, "." | "./" | "./...");
-    words.windows(2).any(|pair| pair == ["go", "generate"]) || go_arguments(words, "run").any(is_top)
-}
-
-/// The package or file that a command of go is given first.
-fn go_arguments<'w>(words: &[&'w str], command: &str) -> impl Iterator<Item = &'w str> {
-    let at = words.windows(2).position(|pair| pair[0] == "go" && pair[1] == command);
-    let rest = at.map_or(&[][..], |at| &words[at + 2..]);
-    rest.iter().copied().find(|word| !word.starts_with('-')).into_iter()
-}
-
 /// The name of an option, and what is joined to it.
 fn split_value<'w>(word: &'w str, before: &[&str]) -> (&'w str, &'w str) {
     let short = SHORT.iter().filter(|(program, _)| has_program(before, program));
@@ -97,7 +85,8 @@ fn has_program(words: &[&str], program: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{loaded_directories, runs_go_files};
+    use super::loaded_directories;
+    use crate::interpreters::runs_go_files;
 
     #[test]
     fn directories_count_where_programs_load_from_them() {

@@ -3,11 +3,9 @@
 use autonoe_core::fault::Fault;
 
 use crate::hub::Hub;
+use crate::hub_layout::LEFT_APART;
 use crate::landing::LandingAttempt;
 use crate::project_revision::ProjectRevision;
-
-/// What the reflog says about a branch of ours. A user who moves it by hand makes it their own.
-pub(crate) const LEFT_APART: &str = "autonoe: leave commits for you to merge";
 
 /// Removes the branches of runs that the checked out branch has merged, unless they are checked out, or `$6` is not the last thing that
 /// happened to them.

@@ -25,6 +25,7 @@ use crate::imported_modules::imported_files;
 use crate::loading_options::loaded_directories;
 use crate::option_modules::{is_perl, is_ruby, module_files, perl_directories};
 use crate::place_variables::{is_acting, is_file_that_runs, loaded_by_options};
+use crate::project_files::is_in;
 use crate::reading_commands::{Printed, without_read_operands};
 use crate::relative_places::{Place, RelativePlaces};
 use crate::repository_places::{other_trees, places_elsewhere};
@@ -732,11 +733,6 @@ fn is_script(path: &Path) -> bool {
         metadata.is_file()
             && (metadata.permissions().mode() & 0o111 != 0 || path.to_str().is_some_and(has_script_name))
     })
-}
-
-/// Whether `path` is `directory`, or in it.
-pub(crate) fn is_in(path: &str, directory: &str) -> bool {
-    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! such as `python -c 'import tools.x'`.
 
 use crate::hook_text::{commands, plain};
+use crate::interpreters::is_python;
 use crate::loaded_modules::files_of_python_module;
 
 /// Options without a value, after which others may follow in the same word: `-Bm` is `-B -m`.
@@ -90,12 +91,6 @@ fn imported(line: &str) -> Vec<String> {
 fn files_of_run_module(module: &str) -> Vec<String> {
     let main = files_of_python_module(&format!("{module}.__main__"));
     main.into_iter().filter(|path| !path.starts_with('/')).collect()
-}
-
-/// Whether it is the name of a Python, such as `python3.12`.
-pub(crate) fn is_python(name: &str) -> bool {
-    let version = name.strip_prefix("python").or_else(|| name.strip_prefix("pypy"));
-    version.is_some_and(|version| version.chars().all(|c| c.is_ascii_digit() || c == '.'))
 }
 
 pub(crate) fn is_perl(word: &&str) -> bool {

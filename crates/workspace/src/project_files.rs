@@ -15,3 +15,8 @@ pub(crate) fn is_of_user_only(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().split(" (").next().unwrap_or_default();
     [SPEC, NOTE].contains(&name) || path.split('/').any(|part| part.eq_ignore_ascii_case(OWN_DIRECTORY))
 }
+
+/// Whether `path` is `directory`, or in it.
+pub(crate) fn is_in(path: &str, directory: &str) -> bool {
+    path.strip_prefix(directory).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

@@ -2,7 +2,7 @@
 //! by themselves, unless what a command prints goes somewhere.
 
 use crate::here_documents::{LineKind, lines_with_kinds};
-use crate::option_modules::is_python;
+use crate::interpreters::is_python;
 use crate::shell_line::{ShellCommand, open_quote, shell_commands};
 
 /// Programs of every system, and commands of shells.

@@ -14,7 +14,6 @@ use crate::claim_fetch::{CheckedCommit, ClaimFetch};
 use crate::earlier_work::{EarlierWork, Start};
 use crate::first_commit::Beginning;
 use crate::hub::{Hub, UNUSABLE};
-use crate::hub_layout::WORKSPACE;
 use crate::landing::{InterruptedLanding, Landing, LandingConsent, LandingTarget};
 use crate::landing_error::{KnownSince, LandingRefusal};
 use crate::leftovers::{Leftovers, Locks};
@@ -24,24 +23,9 @@ use crate::project_files::{NOTE, OWN_DIRECTORY, SPEC};
 use crate::project_revision::ProjectRevision;
 use crate::settled::Settled;
 use crate::site_event::SiteEvent;
+use crate::site_options::{LandWhen, SiteOptions};
 use crate::worker_site::WorkerSite;
 use crate::workspace::Workspace;
-
-/// The workspace of `sync`, apart from the other, so that nothing of it can ever land.
-const THROWAWAY: &str = "sync";
-
-/// When commits come to the user's branch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LandWhen {
-    /// After a session in which a deliverable passed.
-    #[default]
-    Passed,
-    /// After a session in which a deliverable was verified.
-    Verified,
-    /// When the run ends.
-    End,
-    Never,
-}
 
 /// The workspace of a run, and how far its commits have come.
 #[derive(Debug)]
@@ -77,32 +61,6 @@ pub struct WorkspaceSite {
     landing_hold: LandingHold,
     /// Whether workers have taken over: what the workspace has is known, and only they change the run's branch.
     is_left: bool,
-}
-
-/// How a run uses its workspace.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct SiteOptions {
-    pub when: LandWhen,
-    pub target: LandingTarget,
-    /// The user's uncommitted changes become the first commit.
-    pub includes_uncommitted: bool,
-    /// Agents see uncommitted changes, and nothing that they do comes home but their note.
-    pub is_throwaway: bool,
-    /// The workspace of an agent that may work at the same time as others; `None` for `run` and `sync`.
-    pub slot: Option<String>,
-    /// What the run itself edits in the user's checkout; `None` if it edits nothing.
-    pub own_edits: Option<OwnEditedFile>,
-}
-
-impl SiteOptions {
-    /// The name of the workspace.
-    pub fn workspace(&self) -> &str {
-        match &self.slot {
-            Some(slot) => slot,
-            None if self.is_throwaway => THROWAWAY,
-            None => WORKSPACE,
-        }
-    }
 }
 
 impl WorkspaceSite {

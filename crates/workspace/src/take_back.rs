@@ -9,7 +9,7 @@ use autonoe_git::Finished;
 
 use crate::changed_file::ChangedFile;
 use crate::landing::{CHANGED, LandingAttempt};
-use crate::unfinished_landing::LandingRecord;
+use crate::landing_record::LandingRecord;
 
 /// Lists the files of the working tree that differ from the commit `$6`, also if a git that did so before was ended.
 const DIFFERING: &str = r#"export GIT_INDEX_FILE="$2/compare"

@@ -6,10 +6,9 @@ use autonoe_core::fault::Fault;
 
 use crate::checked_part::CheckedPart;
 use crate::hub::Hub;
-use crate::hub_layout::{RunTip, WORKSPACE};
+use crate::hub_layout::{LEFT_APART, RunTip, WORKSPACE};
 use crate::landing::{Landing, LandingConsent, LandingTarget};
 use crate::landing_error::LandingRefusal;
-use crate::merged_branches::LEFT_APART;
 use crate::project_revision::ProjectRevision;
 use crate::settled::Settled;
 

@@ -20,8 +20,8 @@ use autonoe_store::{
     CheckRegistry, ControlDirectory, DeliveryRow, LockStatus, Outbox, Project, ProjectLock, StatusStore,
 };
 use autonoe_verify::{
-    NotedFiles, checks_of, coverage, describe_change, disown_foreign_findings, disown_outdated_findings,
-    doubt_about, of_project, why_other_project, without_deliverable,
+    Evidence, NotedFiles, checks_of, coverage, describe_change, disown_foreign_findings,
+    disown_outdated_findings, doubt_about, of_project, why_other_project, without_deliverable,
 };
 use clap::Args;
 use jiff::Timestamp;
@@ -142,11 +142,8 @@ fn gather(project: &Project, environment: &Environment) -> Result<StatusFacts, F
         LockStatus::Free => (UnseenWork::of(project, status.as_ref(), environment), left_by_kill(project)),
         LockStatus::By(_) | LockStatus::Unknown { .. } => Default::default(),
     };
-    let noted = status
-        .as_ref()
-        .map(|status| NotedFiles::by_deliverable(project, status))
-        .transpose()?
-        .unwrap_or_default();
+    let noted =
+        status.as_ref().map(|status| Evidence::noted_files(project, status)).transpose()?.unwrap_or_default();
     let lost = status.as_ref().map(|status| without_deliverable(&checks, status));
     Ok(StatusFacts {
         noted,

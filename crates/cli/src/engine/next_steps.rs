@@ -10,7 +10,7 @@ use autonoe_core::status::ProjectStatus;
 use autonoe_report::{cost, one_line, project_checks};
 use autonoe_store::journal::history::{History, SessionCost};
 use autonoe_store::{CheckRegistry, Project, StatusStore};
-use autonoe_verify::{NotedFiles, without_deliverable};
+use autonoe_verify::{Evidence, without_deliverable};
 
 /// Lines for the end of a review; empty if there is nothing to say.
 pub fn after_review(project: &Project) -> Result<Vec<String>, Fault> {
@@ -52,7 +52,7 @@ fn look_at(project: &Project, status: &ProjectStatus) -> Result<Vec<String>, Fau
         failing.map(|(name, why)| format!("Your check '{}' fails: {}", one_line(name), one_line(why)));
     let lost = without_deliverable(&checks, status).into_iter();
     let lost = lost.map(|clause| format!("Your check {}; `autonoe verify` runs it", one_line(&clause)));
-    let noted = NotedFiles::by_deliverable(project, status)?;
+    let noted = Evidence::noted_files(project, status)?;
     let noted: Vec<String> = noted
         .into_iter()
         .filter(|(_, files)| !files.clauses().is_empty())

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::best_of::Comparison;
 use super::rung::Rung;
 
 /// A branch with a lower score, and nothing that was checked, is not better than what there is.
@@ -75,6 +74,15 @@ pub struct KeptBranch {
     pub commit: String,
     /// The ref that keeps them.
     pub reference: String,
+}
+
+/// What a model said about two attempts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Places of the attempts, counted from 0.
+    pub pair: (usize, usize),
+    /// The place of the better one; `None` if the model did not say.
+    pub better: Option<usize>,
 }
 
 /// How far an exploration is.

@@ -4,7 +4,6 @@
 use std::cmp::Reverse;
 
 use autonoe_core::attempt::DecidedBy;
-use serde::{Deserialize, Serialize};
 
 use super::approaches::{BranchOutcome, Exploration, ExplorationBranch, ExplorationKind, ExplorationState};
 use super::nudge::facts;
@@ -38,15 +37,6 @@ fn may_be_same_model(one: &Rung, other: &Rung) -> bool {
         (Some(one), Some(other)) => one.contains(other.as_str()) || other.contains(one.as_str()),
         (None, _) | (_, None) => one.backend == other.backend,
     }
-}
-
-/// What a model said about two attempts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Comparison {
-    /// Places of the attempts, counted from 0.
-    pub pair: (usize, usize),
-    /// The place of the better one; `None` if the model did not say.
-    pub better: Option<usize>,
 }
 
 /// An attempt that continues, by its place.

@@ -1,10 +1,5 @@
-//! Dependencies that are committed: tests load them by their names, so that one that came with the work can change what a check shows.
-
-use std::collections::BTreeMap;
-
-use autonoe_store::sha256_hex;
-
-use crate::deciding_files::{CommittedEntry, DecidingFile, DecidingKind};
+//! Names of files that belong to dependencies: tests load these by their names, so that one that came with the work can change what a check
+//! shows.
 
 /// Parts of an environment of Python's, as opposed to a directory of the project with such a name.
 const ENVIRONMENT_PARTS: [&str; 4] = ["bin", "lib", "lib64", "pyvenv.cfg"];
@@ -29,29 +24,6 @@ pub(crate) fn dependency_of(path: &str) -> Option<&str> {
         }
     }
     None
-}
-
-/// The packages among the files of a commit, each with a fingerprint of all of its files.
-pub(crate) fn committed_dependencies(
-    entries: &BTreeMap<String, CommittedEntry>,
-) -> BTreeMap<String, DecidingFile> {
-    let mut files: BTreeMap<&str, (String, &CommittedEntry)> = BTreeMap::new();
-    for (path, entry) in entries {
-        if let Some(package) = dependency_of(path) {
-            let (listed, _) = files.entry(package).or_insert_with(|| (String::new(), entry));
-            listed.push_str(&format!("{path}\0{}\0", entry.hash));
-        }
-    }
-    let package = |(package, (listed, first)): (&str, (String, &CommittedEntry))| {
-        let file = DecidingFile {
-            kind: DecidingKind::Dependency,
-            fingerprint: sha256_hex(listed.as_bytes()),
-            content: None,
-            from_top: first.from_top.clone(),
-        };
-        (package.to_owned(), file)
-    };
-    files.into_iter().map(package).collect()
 }
 
 #[cfg(test)]
