@@ -70,6 +70,7 @@ pub const RULES: &[Rule] = &[
             never("strings @/etc/passwd"),
             never("strings -n 1 @list"),
             never("wc -l --files0-from=list"),
+            never("wc --f=list"),
             always("jq '.env.x, .scripts[\"env\"], {env: .a}' a.txt"),
             always("jq --arg env prod '.x[$env]' a.txt; jq . src/env env/x.json"),
             never("jq --rawfile env ../x . a.txt"),
@@ -155,6 +156,7 @@ pub const RULES: &[Rule] = &[
             always("rg -C3 -e /etc src"),
             never("rg root /etc"),
             never("rg x src ../y"),
+            never("rg -ex /etc"),
             never("rg --pre ./x foo"),
             never("rg --pre=cat foo"),
             never("rg --hostname-bin=./x foo"),
@@ -184,6 +186,10 @@ pub const RULES: &[Rule] = &[
             never("grep -nf/etc/passwd a.txt"),
             never("grep -nf../x a.txt"),
             never("grep -rf/etc/passwd src"),
+            never("grep -e. ../outside/secret.txt"),
+            never("grep -rvezz ../outside"),
+            never("grep -m1 x ../y"),
+            always("grep -rvezz src && grep -m1 /x a.txt"),
             never("grep -Ef/etc/passwd src"),
             never("grep --file=../x a.txt"),
             never("grep --exclude-from=/etc/passwd x a.txt"),
@@ -313,7 +319,8 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
                     "Name the files.",
                 );
             }
-            _ if arg.text.starts_with("--files0-from") => {
+            // Long options may be shortened.
+            _ if arg.text.starts_with("--files0") || (counts(call.name) && arg.text.starts_with("--f")) => {
                 return deny_with_hint(
                     "read.list",
                     "The files that a list names are not known before the command runs.",
@@ -344,6 +351,11 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         }
     }
     Ok(())
+}
+
+/// Whether a program has no other long option with an f than that for a list of files.
+fn counts(program: &str) -> bool {
+    matches!(program, "wc" | "du")
 }
 
 /// The text of an argument, and what it may be.
@@ -395,13 +407,12 @@ fn is_delimiter(text: &str) -> bool {
         && (text.starts_with("-d") || text.starts_with("--delimiter=") || text.starts_with("--output-d"))
 }
 
-/// The value attached to `-f` in a cluster of grep's short options; empty if it is the next argument.
-fn short_file<'a>(program: &str, arg: &'a Arg) -> Option<&'a str> {
+/// The first short option of a cluster that has a value, which ends the cluster, and what is attached to it.
+fn valued_option<'a>(program: &str, arg: &'a Arg) -> Option<(char, &'a str)> {
     let letters = arg.literal()?.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
-    // The value of these options ends the cluster.
     let valued = if program == "rg" { "feABCmdgtTMjrE" } else { "feABCmdD" };
-    let at = letters.find(|letter| valued.contains(letter))?;
-    letters[at..].strip_prefix('f')
+    let (at, letter) = letters.char_indices().find(|(_, letter)| valued.contains(*letter))?;
+    Some((letter, &letters[at + letter.len_utf8()..]))
 }
 
 /// Options of `rg` and `ag` that run programs.
@@ -447,31 +458,29 @@ fn grep(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
-        let letter = arg
-            .literal()
-            .filter(|text| text.len() > 1 && !text.starts_with("--"))
-            .and_then(|t| t.chars().last());
-        match letter.filter(|_| arg.text.starts_with('-')) {
-            _ if short_file(call.name, arg).is_some_and(|file| !file.is_empty()) => {
-                pattern_seen = true;
-                judge(scope, &Arg::plain(short_file(call.name, arg).unwrap_or_default()))?;
-            }
-            Some('f') => {
+        match valued_option(call.name, arg) {
+            Some(('f', "")) => {
                 pattern_seen = true;
                 if let Some((file, after)) = rest.split_first() {
                     judge(scope, file)?;
                     rest = after;
                 }
             }
-            Some(letter @ ('A' | 'B' | 'C' | 'm' | 'e')) => {
-                pattern_seen |= letter == 'e';
-                rest = rest.get(1..).unwrap_or_default();
+            Some(('f', file)) => {
+                pattern_seen = true;
+                judge(scope, &Arg::plain(file))?;
             }
-            Some(_) => {}
+            Some((letter, attached)) => {
+                pattern_seen |= letter == 'e';
+                if attached.is_empty() {
+                    rest = rest.get(1..).unwrap_or_default();
+                }
+            }
             None if arg.text.starts_with("--") => {
                 pattern_seen |= arg.text.starts_with("--reg") || arg.text.starts_with("--file");
                 judge_value(scope, arg)?;
             }
+            None if arg.literal().is_some_and(|text| text.len() > 1 && text.starts_with('-')) => {}
             None if !pattern_seen && arg.kind != ArgKind::Several => pattern_seen = true,
             None => judge(scope, arg)?,
         }
