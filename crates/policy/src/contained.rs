@@ -12,6 +12,7 @@ mod command_values;
 mod git_values;
 mod harmless_calls;
 mod local_targets;
+mod loose_commands;
 mod make_values;
 mod npm_words;
 mod numbers;
@@ -30,8 +31,8 @@ use std::collections::{HashMap, HashSet};
 use crate::policy_options::PolicyOptions;
 use crate::shell;
 use crate::shell::ast::{
-    Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, Script, Simple,
-    Target, Value, Word,
+    Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, RedirectKind,
+    Script, Simple, Target, Value, Word,
 };
 use crate::verdict::{CommandDecision, CommandVerdict, Denial, RuleResult, deny_with_hint};
 use crate::words::{Arg, arguments, literal};
@@ -120,7 +121,7 @@ struct ContainedWalk<'a> {
 }
 
 impl ContainedWalk<'_> {
-    /// Judges text that a shell runs. Text that the parser does not understand is judged word by word.
+    /// Judges text that a shell runs.
     fn text(&mut self, source: &str) -> RuleResult {
         if self.text_depth == MAX_TEXT_DEPTH || source.len() > self.text_left {
             return too_much();
@@ -129,11 +130,8 @@ impl ContainedWalk<'_> {
         self.text_depth += 1;
         let result = match shell::parse(source) {
             Ok(script) => self.list(&script.list, &script),
-            Err(_) => source.split([';', '|', '&', '(', ')', '{', '}', '`', '\n']).try_for_each(|part| {
-                let words = unparsed::command_words(part).into_iter();
-                let words = words.map(|word| word.trim_matches(['\'', '"', '\\', '$']));
-                self.call(&words.map(Arg::plain).collect::<Vec<_>>())
-            }),
+            Err(error) if error.is_limit => too_much(),
+            Err(_) => self.unparsed(source),
         };
         self.text_depth -= 1;
         result
@@ -160,15 +158,7 @@ impl ContainedWalk<'_> {
         if runs_input {
             texts.iter().try_for_each(|text| self.text(text))?;
         }
-        if appending.len() * texts.len() > MAX_LOOP_VALUES {
-            return too_much();
-        }
-        for command in &appending {
-            for text in &texts {
-                self.call(&self.with_input(command, text.trim()))?;
-            }
-        }
-        Ok(())
+        self.appended(&appending, &texts)
     }
 
     /// Judges the substitutions in text such as `a[$(command)]`: bash runs them where it evaluates the index.
@@ -209,7 +199,7 @@ impl ContainedWalk<'_> {
                 self.variables.remove(name);
                 self.list(body, script)?;
                 let mut judged = HashSet::new();
-                for value in expanded.iter().filter_map(Arg::literal) {
+                for value in expanded.iter().filter_map(Arg::script) {
                     if !judged.insert(value) {
                         continue;
                     }
@@ -269,13 +259,17 @@ impl ContainedWalk<'_> {
             Value::Scalar(word) => {
                 self.word(word, script)?;
                 let expanded = self.expand(word);
-                match expanded.as_slice() {
-                    [only] if only.literal().is_some() => {
-                        self.remember(&assignment.name, &only.text);
-                        self.variable(&assignment.name, &only.text)?;
-                        self.subscript(&only.text)?;
+                let known = match expanded.as_slice() {
+                    [only] => only.script(),
+                    _ => None,
+                };
+                match known {
+                    Some(text) => {
+                        self.remember(&assignment.name, text);
+                        self.variable(&assignment.name, text)?;
+                        self.subscript(text)?;
                     }
-                    _ => {
+                    None => {
                         self.variables.remove(&assignment.name);
                     }
                 }
@@ -286,7 +280,7 @@ impl ContainedWalk<'_> {
                 let words: Vec<String> = elements
                     .iter()
                     .flat_map(|(_, word)| self.expand(word))
-                    .map(|arg| arg.literal().unwrap_or_default().to_owned())
+                    .map(|arg| arg.script().unwrap_or_default().to_owned())
                     .collect();
                 self.remember(&assignment.name, &words.join(" "));
                 words.iter().try_for_each(|word| self.variable(&assignment.name, word))?;
@@ -380,7 +374,14 @@ impl ContainedWalk<'_> {
             Some(numbers) => args.extend(numbers),
             None => arguments(field, &mut args),
         });
-        args
+        args.into_iter().map(Arg::with_unknown_parts).collect()
+    }
+
+    /// The text that a word becomes, as far as it is known.
+    fn outline(&self, word: &Word) -> String {
+        let args = self.expand(word);
+        let texts: Vec<&str> = args.iter().filter_map(Arg::script).collect();
+        texts.join(" ")
     }
 
     /// The value of an expansion, as far as it is known. A transformation of a value is not followed; the word of
@@ -420,12 +421,14 @@ impl ContainedWalk<'_> {
             return None;
         };
         let words = simple.words.iter().flat_map(|word| self.expand(word));
-        let argv: Option<Vec<String>> = words.map(|arg| arg.literal().map(str::to_owned)).collect();
-        let argv = argv.filter(|_| item.rest.is_empty())?;
-        let (name, args) = argv.split_first()?;
-        match (name.as_str(), args) {
-            ("echo" | "which" | "printf", args) => Some(args.join(" ")),
-            ("command" | "type", [_, program]) => Some(program.clone()),
+        let argv: Vec<Arg> = words.collect();
+        let (name, args) = argv.split_first().filter(|_| item.rest.is_empty())?;
+        match (name.literal()?, args) {
+            ("echo" | "which" | "printf", args) => {
+                let texts: Option<Vec<&str>> = args.iter().map(Arg::script).collect();
+                Some(texts?.join(" "))
+            }
+            ("command" | "type", [_, program]) => program.literal().map(str::to_owned),
             _ => None,
         }
     }
@@ -441,18 +444,16 @@ impl ContainedWalk<'_> {
     fn command_of_xargs(&self, command: &Command) -> Option<Vec<Arg>> {
         let CommandKind::Simple(simple) = &command.kind else { return None };
         let argv: Vec<Arg> = simple.words.iter().flat_map(|word| self.expand(word)).collect();
-        let appends = |name: &str| name.ends_with("xargs") || name.ends_with("parallel");
-        argv.first()?.literal().is_some_and(appends).then_some(argv)
+        argv.first()?.literal().is_some_and(calls::appends_input).then_some(argv)
     }
 
     /// The known text that a command passes to the next one, or reads itself.
     fn printed(&self, command: &Command, script: &Script) -> Vec<String> {
-        let mut texts: Vec<String> = command
-            .redirects
-            .iter()
+        let read = command.redirects.iter().filter(|redirect| redirect.kind == RedirectKind::Text);
+        let mut texts: Vec<String> = read
             .filter_map(|redirect| match &redirect.target {
-                Target::Word(word) => literal(word),
-                Target::HereDocument(slot) => script.bodies.get(*slot).and_then(literal),
+                Target::Word(word) => Some(self.outline(word)),
+                Target::HereDocument(slot) => script.bodies.get(*slot).map(|body| self.outline(body)),
             })
             .collect();
         if let CommandKind::Simple(simple) = &command.kind {
@@ -460,16 +461,17 @@ impl ContainedWalk<'_> {
             if let Some((name, args)) = argv.split_first()
                 && matches!(name.literal(), Some("echo" | "printf"))
             {
-                let words: Vec<&str> = args
-                    .iter()
-                    .filter_map(Arg::literal)
-                    .filter(|word| !ECHO_OPTIONS.contains(word))
-                    .collect();
-                texts.push(words.join(" ").replace("\\n", "\n"));
+                texts.push(printed_text(args));
             }
         }
         texts
     }
+}
+
+/// What `echo` or `printf` prints, as far as it is known.
+fn printed_text(args: &[Arg]) -> String {
+    let words = args.iter().filter_map(Arg::script).filter(|word| !ECHO_OPTIONS.contains(word));
+    words.collect::<Vec<_>>().join(" ").replace("\\n", "\n")
 }
 
 #[cfg(test)]

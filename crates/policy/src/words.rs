@@ -5,12 +5,17 @@ use crate::shell::ast::{Operation, Part, Word};
 /// The most arguments that one brace expansion may produce before it counts as unknown.
 const MAX_BRACES: usize = 64;
 
+/// What stands for a part that is not known.
+pub const UNKNOWN_PART: char = '\u{fffd}';
+
 /// An argument, as far as it is known before the command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arg {
     /// The whole text; for [`ArgKind::Unknown`] and [`ArgKind::Several`], the known beginning.
     pub text: String,
     pub kind: ArgKind,
+    /// The whole text of one that is not known, with [`UNKNOWN_PART`] for each part that is not.
+    pub outline: String,
     /// Whether a brace expansion produced it.
     pub from_braces: bool,
     /// Whether it stands for any number of arguments with this beginning, as `{} +` of `find` does.
@@ -39,6 +44,7 @@ impl Arg {
         Self {
             text: text.into(),
             kind,
+            outline: String::new(),
             from_braces: false,
             repeats: false,
             may_be: Vec::new(),
@@ -57,6 +63,25 @@ impl Arg {
     /// The text, if it is known and not a pattern.
     pub fn literal(&self) -> Option<&str> {
         (self.kind == ArgKind::Plain).then_some(self.text.as_str())
+    }
+
+    /// The text as a script, of which some parts may not be known; `None` if nothing of it is.
+    pub fn script(&self) -> Option<&str> {
+        let is_known = |c: char| c != UNKNOWN_PART && !c.is_whitespace();
+        self.literal().or_else(|| Some(self.outline.as_str()).filter(|outline| outline.contains(is_known)))
+    }
+
+    /// The argument with parts that stand for unknown ones taken for that.
+    pub fn with_unknown_parts(self) -> Self {
+        match self.literal().and_then(|text| text.find(UNKNOWN_PART)) {
+            Some(at) => Self {
+                text: self.text[..at].to_owned(),
+                kind: ArgKind::Unknown,
+                outline: self.text.clone(),
+                ..self
+            },
+            None => self,
+        }
     }
 
     /// Whether the argument may be an option once it is expanded.
@@ -97,10 +122,10 @@ pub fn literal(word: &Word) -> Option<String> {
     }
 }
 
-/// A word's text for recognizing paths: `$HOME` becomes `~`, other expansions become `\u{fffd}`.
-pub fn approximate_text(word: &Word) -> String {
+/// A word's text, in which `$HOME` becomes `~`, and other expansions become [`UNKNOWN_PART`].
+pub fn outline(parts: &[Part]) -> String {
     let mut approximation = String::new();
-    for part in &word.0 {
+    for part in parts {
         match part {
             Part::Text { text, .. } => approximation.push_str(text),
             Part::Parameter { parameter, .. }
@@ -109,7 +134,7 @@ pub fn approximate_text(word: &Word) -> String {
                 approximation.push('~');
             }
             Part::Parameter { .. } | Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => {
-                approximation.push('\u{fffd}');
+                approximation.push(UNKNOWN_PART);
             }
         }
     }
@@ -141,7 +166,8 @@ fn argument(parts: &[Part]) -> Arg {
             }
         }
     }
-    Arg::new(text, kind)
+    let is_known = matches!(kind, ArgKind::Plain | ArgKind::Glob);
+    Arg { outline: if is_known { String::new() } else { outline(parts) }, ..Arg::new(text, kind) }
 }
 
 fn unknown(before: ArgKind, is_one: bool) -> ArgKind {

@@ -20,7 +20,7 @@ const SHELLS: [&str; 13] = [
 /// Programs that run another command. Where it begins depends on their options, so every argument may begin it, and an
 /// argument with blanks may be a script.
 #[rustfmt::skip]
-const WRAPPERS: [&str; 97] = [
+const WRAPPERS: [&str; 98] = [
     "timeout", "gtimeout", "nice", "ionice", "nohup", "time", "env", "xargs", "sudo", "doas", "su", "runuser",
     "command", "builtin", "exec", "setsid", "stdbuf", "unbuffer", "script", "watch", "watchexec", "entr",
     "parallel", "flock", "chroot", "unshare", "nsenter", "bwrap", "firejail", "strace", "ltrace", "busybox",
@@ -30,7 +30,7 @@ const WRAPPERS: [&str; 97] = [
     "complete", "compgen", "mapfile", "readarray", "bind", "perf", "gdb", "lldb", "rr", "valgrind", "heaptrack",
     "hyperfine", "chronic", "proot", "faketime", "fakeroot", "prlimit", "setpriv", "setarch", "linux32", "linux64",
     "numactl", "choom", "eatmydata", "dbus-run-session", "xvfb-run", "tini", "dumb-init", "ccache", "sccache", "catchsegv",
-    "gosu", "su-exec",
+    "gosu", "su-exec", "corepack",
 ];
 
 /// Programs that run a command in a container, and the subcommands with which they do.
@@ -109,7 +109,7 @@ impl ContainedWalk<'_> {
             for call in self.parallel_calls(args) {
                 self.call(&call)?;
                 // It joins the words and lets a shell split them again.
-                let words: Vec<&str> = call.iter().filter_map(Arg::literal).collect();
+                let words: Vec<&str> = call.iter().filter_map(Arg::script).collect();
                 self.text(&words.join(" "))?;
             }
         }
@@ -123,7 +123,7 @@ impl ContainedWalk<'_> {
             return too_much();
         }
         for (at, arg) in args.iter().enumerate().skip(start) {
-            let Some(text) = arg.literal() else { continue };
+            let Some(text) = arg.script() else { continue };
             let text = text.strip_prefix("--env=").unwrap_or(text);
             if let Some((variable, value)) = text.split_once('=') {
                 judge_variable(variable)?;
@@ -225,11 +225,11 @@ impl ContainedWalk<'_> {
         steering::judge(self.options, name, args)?;
         match name {
             "eval" => {
-                let words: Vec<&str> = args.iter().filter_map(Arg::literal).collect();
+                let words: Vec<&str> = args.iter().filter_map(Arg::script).collect();
                 self.text(&words.join(" "))
             }
             "alias" => {
-                let texts = args.iter().filter_map(Arg::literal);
+                let texts = args.iter().filter_map(Arg::script);
                 for (name, meaning) in texts.filter_map(|text| text.split_once('=')) {
                     self.rename(name, meaning);
                     self.text(meaning)?;
@@ -265,8 +265,11 @@ impl ContainedWalk<'_> {
                 args.iter().filter_map(Arg::literal).try_for_each(|text| self.subscript(text))
             }
             shell if SHELLS.contains(&shell) => match script_of(args) {
-                Some((script, [_, parameters @ ..])) => {
-                    self.with_parameters(parameters, |walk| walk.text(script))
+                Some((script, [zero, parameters @ ..])) => {
+                    self.remember("0", zero.script().unwrap_or_default());
+                    let result = self.with_parameters(parameters, |walk| walk.text(script));
+                    self.variables.remove("0");
+                    result
                 }
                 Some((script, [])) => self.text(script),
                 None => Ok(()),
@@ -285,6 +288,11 @@ pub fn is_shell_on_input(argv: &[Arg]) -> bool {
     }
     let is_shell = name.literal().is_some_and(|name| SHELLS.contains(&program_name(name)));
     is_shell && script_of(args).is_none() && args.iter().all(|arg| arg.text.starts_with('-'))
+}
+
+/// Whether a program runs a command with what it reads as arguments.
+pub fn appends_input(name: &str) -> bool {
+    name.ends_with("xargs") || name.ends_with("parallel")
 }
 
 pub fn judge_variable(name: &str) -> RuleResult {
@@ -359,8 +367,8 @@ fn script_of(args: &[Arg]) -> Option<(&str, &[Arg])> {
     };
     let at = args.iter().position(|arg| arg.literal().is_some_and(is_command))?;
     let rest = &args[at + 1..];
-    let at = rest.iter().position(|arg| arg.literal().is_some_and(|text| !text.starts_with(['-', '+'])))?;
-    Some((rest[at].literal()?, &rest[at + 1..]))
+    let at = rest.iter().position(|arg| arg.script().is_some_and(|text| !text.starts_with(['-', '+'])))?;
+    Some((rest[at].script()?, &rest[at + 1..]))
 }
 
 /// The variable that an argument such as `name=value` sets.

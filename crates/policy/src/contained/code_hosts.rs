@@ -83,11 +83,17 @@ fn graphql_fields(args: &[Arg]) -> Vec<GraphqlField<'_>> {
 /// The values of these options, attached or in the next argument; `None` for one that is not known.
 fn option_values<'a>(args: &'a [Arg], options: &[&str]) -> Vec<Option<&'a str>> {
     let value = |(at, arg): (usize, &'a Arg)| {
-        let attached = options.iter().find_map(|option| arg.text.strip_prefix(option))?;
+        let attached = options.iter().find_map(|option| after_option(&arg.text, option))?;
         Some(match attached.strip_prefix('=').unwrap_or(attached) {
             "" => args.get(at + 1).and_then(Arg::literal),
             attached => arg.literal().map(|_| attached),
         })
     };
     args.iter().enumerate().filter_map(value).collect()
+}
+
+/// What follows an option in its own argument. `-i` has no value, so another one may follow it, as in `-iX`.
+fn after_option<'a>(text: &'a str, option: &str) -> Option<&'a str> {
+    let letter = option.strip_prefix('-').filter(|letter| letter.len() == 1);
+    text.strip_prefix(option).or_else(|| text.strip_prefix("-i")?.strip_prefix(letter?))
 }

@@ -16,7 +16,7 @@ const SHORT_OPTIONS: [(&str, &str); 4] =
 
 /// The commands that a call of git runs. `variables` are the known ones, for `--config-env`.
 pub fn git_commands(args: &[Arg], variables: &HashMap<String, String>) -> Vec<String> {
-    let literals: Vec<&str> = args.iter().map(|arg| arg.literal().unwrap_or_default()).collect();
+    let literals: Vec<&str> = args.iter().map(|arg| arg.script().unwrap_or_default()).collect();
     let attached = literals.iter().filter_map(|text| text.split_once('='));
     let following = literals.windows(2).map(|pair| (pair[0], pair[1])).filter(|(key, _)| !key.contains('='));
     let settings = attached.chain(following).filter_map(|(key, value)| command_of_setting(key, value));

@@ -4,10 +4,10 @@ use crate::words::Arg;
 
 /// Programs whose `--dry-run` publishes nothing.
 #[rustfmt::skip]
-const DRY_RUNS: [&str; 27] = [
+const DRY_RUNS: [&str; 28] = [
     "npm", "pnpm", "yarn", "bun", "deno", "jsr", "nx", "cargo", "kubectl", "oc", "helm", "uv", "poetry", "goreleaser",
     "semantic-release", "release-it", "wrangler", "dart", "flutter", "gradle", "gradlew", "git",
-    "gh", "mix", "rake", "cap", "supabase",
+    "gh", "mix", "rake", "cap", "supabase", "firebase",
 ];
 
 /// Programs that do not take `--help` after a subcommand for a question.
@@ -15,11 +15,12 @@ const WITHOUT_HELP: [&str; 3] = ["lein", "mix", "sbt"];
 
 /// Options whose value is the next argument, whatever it looks like.
 #[rustfmt::skip]
-const VALUED: [&str; 39] = [
+const VALUED: [&str; 49] = [
     "--exclude", "--include", "--tag", "--registry", "--otp", "--access", "--workspace", "-w", "--filter", "-F", "--token", "--index", "--config",
     "-c", "-C", "--prefix", "--cache", "--userconfig", "-l", "--selector", "-f", "--filename", "-n", "--namespace",
     "--context", "--cluster", "--kubeconfig", "--output", "--set", "--values", "-o", "--push-option", "--receive-pack",
-    "--exec", "--repo", "-u", "-p", "--username", "--password",
+    "--exec", "--repo", "-u", "-p", "--username", "--password", "-b", "--body", "-t", "--title", "-B", "--base", "-H",
+    "--head", "--label", "--message",
 ];
 
 /// Whether a call only prints help.
@@ -43,6 +44,8 @@ pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
         }
         ("aws", "s3 sync") => return is_switched_on(args, "dryrun", &[]),
         ("git", _) => return false,
+        // Version 1 does not know the option.
+        ("yarn", "publish") => return false,
         ("gh", form) if form != "pr create" => return false,
         ("semantic-release", _) => &["-d", "--noop"],
         ("np", _) => return is_switched_on(args, "preview", &[]),
@@ -58,6 +61,14 @@ pub fn is_dry_run(program: &str, form: &str, args: &[Arg]) -> bool {
 pub fn is_harmless_by_option(program: &str, form: &str, args: &[Arg]) -> bool {
     let literals = || args.iter().filter_map(Arg::literal);
     match (program, form) {
+        ("cargo", "release") => !literals().any(|text| {
+            let is_cluster = text.starts_with('-') && !text.starts_with("--") && text.contains('x');
+            is_cluster || text == "--execute"
+        }),
+        ("lerna", "version") => literals().any(|text| text == "--no-push"),
+        ("mvn" | "mvnw" | "mvnd", form) if form.starts_with("release:") => {
+            literals().any(|text| matches!(text, "-DdryRun" | "-DdryRun=true"))
+        }
         ("cargo", "smart-release") => !literals().any(|text| matches!(text, "--execute" | "-e")),
         ("mike", "deploy") => !literals().any(|text| matches!(text, "--push" | "-p")),
         ("git", "review") => literals().any(|text| REVIEW_READS.contains(&text)),
@@ -115,11 +126,19 @@ fn is_switched_on(args: &[Arg], long: &str, short: &[&str]) -> bool {
             is_on = !next.is_some_and(is_off);
         } else if let Some(value) = name.strip_prefix(long).and_then(|rest| rest.strip_prefix('=')) {
             is_on = !is_off(value);
+        } else if is_shortened_off(name, next, long) {
+            is_on = false;
         } else if name.strip_prefix("no-").is_some_and(|name| !name.is_empty() && long.starts_with(name)) {
             is_on = false;
         }
     }
     is_on
+}
+
+/// Whether a shortened name turns a switch off, as `--dry=false` does for npm.
+fn is_shortened_off(name: &str, next: Option<&str>, long: &str) -> bool {
+    let (name, value) = name.split_once('=').map_or((name, next), |(name, value)| (name, Some(value)));
+    !name.is_empty() && long.starts_with(name) && value.is_some_and(is_off)
 }
 
 pub fn is_off(value: &str) -> bool {

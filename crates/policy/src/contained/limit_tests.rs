@@ -106,6 +106,91 @@ fn text_that_is_not_understood_is_searched_for_commands() {
 }
 
 #[test]
+fn what_is_not_known_hides_nothing_beside_it() {
+    for command in [
+        "sh -c \"git push origin $BRANCH\"",
+        "eval \"git push origin $BRANCH\"",
+        "eval git push \"$BRANCH\"",
+        "bash -c \"cd $(pwd) && npm publish\"",
+        "echo \"cd $D; git push\" | bash",
+        "trap \"git push $B\" EXIT",
+        "alias p=\"git push $B\"; p",
+        "git -c alias.p=\"!git push $B\" p",
+        "docker run x sh -c \"git push $B\"",
+        "find . -exec sh -c \"git push $B\" \\;",
+        "tmux send-keys \"git push $B\" Enter",
+        "GIT_SSH_COMMAND=\"git push $B\" git fetch",
+        "x=\"git push $B\"; $x",
+        "x=\"git push $B\"; sh -c \"$x\"",
+        "bash <<E\necho $HOME\ngit push\nE",
+        "bash <<E\nkill $PPID\nE",
+        "bash <<< \"git push $B\"",
+        "bash -c '$0 push' git",
+    ] {
+        assert!(denied_by(command).is_some(), "{command}");
+    }
+    for command in [
+        "sh -c \"git fetch origin $BRANCH\"",
+        "sh -c \"kill $PID\"",
+        "x=\"$HOME/git push\"; ls \"$x\"",
+        "bash <<E\necho $HOME\ngit status\nE",
+        "lsof -ti:3000 | xargs -r kill -9 >/dev/null 2>&1",
+        "lsof -ti:3000 | xargs kill 2>&1",
+    ] {
+        assert_eq!(denied_by(command), None, "{command}");
+    }
+}
+
+#[test]
+fn what_the_parser_does_not_know_hides_nothing() {
+    for prefix in [
+        "echo $\"a\"",
+        "echo $[1]",
+        "echo ${!x}",
+        "select x in a; do break; done",
+        "coproc cat",
+        "echo `echo \\a`",
+        "read -d $'\\0' x",
+        "echo `# a`",
+        "[[ a =~ ( ) ]]",
+        "for i in 1; { echo; }",
+        "f() if true; then echo; fi",
+        "((x) )",
+        "cat <<E\nit's\nE",
+    ] {
+        let odd = format!("{prefix}; {{fd}}>&1 true");
+        for command in [
+            "sh -c 'git push'",
+            "echo 'git push' | sh",
+            "alias p='git push'; p",
+            "g\\it push",
+            "kill $PPID",
+            "kill \"${PPID}\"",
+            "AUTONOE_NO_SANDBOX=1 ls",
+            "x='git push'; sh -c \"$x\"",
+            "echo push | xargs git",
+            "echo $(git push)",
+            "echo \"`git push`\"",
+            "bash <<< 'git push'",
+        ] {
+            let command = format!("{odd}\n{command}");
+            assert!(denied_by(&command).is_some(), "{command}");
+        }
+        assert_eq!(denied_by(&format!("{odd}\nsh -c 'git status'; kill $!")), None, "{prefix}");
+    }
+    for command in
+        ["{fd}</dev/null git push", "{fd}>&1 npm publish", "{fd}>x kill -9 1", "{fd}>x autonoe trust"]
+    {
+        assert!(denied_by(command).is_some(), "{command}");
+    }
+    let nested = |count: usize, script: &str| {
+        format!("{}{script}{}", "if true; then ".repeat(count), "; fi".repeat(count))
+    };
+    assert_eq!(denied_by(&nested(10, "ls")), None);
+    assert_eq!(denied_by(&nested(30, "ls")).as_deref(), Some("contained.limit"));
+}
+
+#[test]
 fn decisions_of_the_user_are_denied() {
     for command in [
         "autonoe trust --yes",
@@ -120,6 +205,9 @@ fn decisions_of_the_user_are_denied() {
         "autonoe run --in-place",
         "autonoe run --no-sandbox=true",
         "timeout 5 autonoe -p . land",
+        "autonoe checks -p . accept x",
+        "autonoe --project-dir . checks accept x",
+        "autonoe checks --project-dir . accept x",
     ] {
         assert!(denied_by(command).is_some(), "{command}");
     }
@@ -141,6 +229,16 @@ fn targets_on_this_machine_and_queries_are_allowed() {
         "docker push [::1]:5000/x",
         "helm push x.tgz oci://localhost:5000/y",
         "aws s3 sync . s3://x --dryrun",
+        "firebase deploy --dry-run",
+        "mvn release:prepare -DdryRun=true",
+        "cargo release patch",
+        "npm publish --dry-run",
+        "lerna version --no-push",
+        "vercel build",
+        "pkill -u $USER -f vite",
+        "pkill -u me vite",
+        "killall -u \"$(whoami)\" dropbox",
+        "gh api repos/x -iX GET",
         "Q='query($q: String!) { x }'; gh api graphql -f q=\"repo:$R\" -f query=\"$Q\"",
         "gh api graphql -f query='{ viewer { login } }' -F number=3",
     ] {
@@ -151,6 +249,27 @@ fn targets_on_this_machine_and_queries_are_allowed() {
         "helm push x.tgz oci://localhost:5000@evil.com/y",
         "helm push x.tgz oci://evil.com/y",
         "aws s3 sync . s3://x",
+        "npm publish --dry-run --dry=false",
+        "npm publish --dry-run --dry false",
+        "yarn publish --dry-run",
+        "corepack npm publish",
+        "gh api x -iX POST",
+        "gh api x -if a=b",
+        "gh pr create -t x -b --dry-run",
+        "gh issue create -t x -b --help",
+        "vercel ./dist",
+        "vercel .",
+        "rake build release",
+        "git for-each-repo --config=x push",
+        "cargo-release release -x",
+        "cargo release patch --execute",
+        "ruby -S gem push x",
+        "lerna version --yes",
+        "firebase hosting:channel:deploy x",
+        "hugo deploy",
+        "killall -I AUTONOE",
+        "pkill -u root",
+        "pkill -v x",
         "aws s3 sync . s3://x --exclude --dryrun",
         "gh api graphql -f query=\"$Q\"",
         "Q='mutation { x }'; gh api graphql -f query=\"$Q\"",

@@ -15,7 +15,7 @@ pub fn has_too_many_functions(args: &[Arg]) -> bool {
 
 /// The text that make runs: the values of `SHELL` and `NAME!=`, what `--eval` adds, and calls of `$(shell …)`.
 pub fn make_scripts(args: &[Arg]) -> Vec<String> {
-    let literals: Vec<&str> = args.iter().map(|arg| arg.literal().unwrap_or_default()).collect();
+    let literals: Vec<&str> = args.iter().map(|arg| arg.script().unwrap_or_default()).collect();
     let values = literals.iter().filter_map(|text| text.split_once('='));
     let following = literals.windows(2).map(|pair| (pair[0], pair[1]));
     let settings =

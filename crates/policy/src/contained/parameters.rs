@@ -50,7 +50,7 @@ impl ContainedWalk<'_> {
     }
 
     pub fn set_parameters(&mut self, args: &[Arg]) {
-        let texts: Vec<&str> = args.iter().map(|arg| arg.literal().unwrap_or_default()).collect();
+        let texts: Vec<&str> = args.iter().map(|arg| arg.script().unwrap_or_default()).collect();
         let joined = texts.join(" ");
         self.remember("@", &joined);
         self.remember("*", &joined);

@@ -14,7 +14,7 @@ use crate::words::Arg;
 const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["git"], &[
         "push", "send-pack", "http-push", "send-email", "svn dcommit", "p4 submit", "subtree push", "lfs push",
-        "annex sync", "annex push", "review", "remote-http", "remote-https", "remote-ssh", "remote-ext",
+        "annex sync", "annex push", "review", "for-each-repo push", "remote-http", "remote-https", "remote-ssh", "remote-ext",
     ]),
     (&["hg", "sl", "dvc", "clasp", "apify", "bzr", "brz", "pijul", "cf", "choco", "cog", "ollama", "buf"], &["push"]),
     (&["fossil"], &["push", "sync"]),
@@ -52,7 +52,10 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["anaconda", "hf", "huggingface-cli", "conan", "luarocks", "cabal", "stack"], &["upload", "login"]),
     (&["python", "python3"], &["setup.py upload", "setup.py register", "~upload"]),
     (&["gem"], &["push", "yank", "owner", "signin"]),
-    (&["rake"], &["release"]),
+    (&["rake"], &["~release"]),
+    (&["lerna"], &["version"]),
+    (&["hugo"], &["deploy"]),
+    (&["firebase"], &["hosting:channel:deploy"]),
     (&["mvn", "mvnw", "mvnd"], &[
         "~deploy", "~deploy-file", "~sign-and-deploy-file", "~release:prepare", "~release:perform", "~publish",
         "~site-deploy", "~jib:build", "~docker:push",
@@ -136,8 +139,14 @@ const MAX_LEADING: usize = 2048;
 const MAX_BETWEEN: usize = 64;
 
 pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
-    if let Some(subcommand) = name.strip_prefix("git-") {
-        return judge(options, "git", &[&[Arg::plain(subcommand)], args].concat());
+    for program in ["git", "cargo"] {
+        // Cargo gives its programs their own name again.
+        let subcommand = name.strip_prefix(program).and_then(|rest| rest.strip_prefix('-'));
+        if let Some(subcommand) = subcommand {
+            let is_repeated = args.first().and_then(Arg::literal) == Some(subcommand);
+            let args = if is_repeated { &args[1..] } else { args };
+            return judge(options, program, &[&[Arg::plain(subcommand)], args].concat());
+        }
     }
     if is_listed(name) && args.len() > MAX_LEADING && !scan(name, args).is_complete {
         return too_much();
@@ -164,6 +173,7 @@ fn publishing_form(name: &str, args: &[Arg]) -> Option<String> {
         name if code_hosts::PROGRAMS.contains(&name) => code_hosts::writing_form(args),
         "gradle" | "gradlew" | "sbt" => build_tasks::publishing_task(name, args),
         "npm" => listed_form(name, &npm_words::in_full(args)),
+        "vercel" | "vc" if deploys_a_directory(args) => Some("deploy".to_owned()),
         name => listed_form(name, args).or_else(|| local_targets::image_output(name, args)),
     }?;
     let is_harmless = harmless_calls::shows_help(name, args)
@@ -191,6 +201,12 @@ fn listed_form(name: &str, args: &[Arg]) -> Option<String> {
         None => starts.iter().any(|start| matches_words(&args[*start..], form)),
     })?;
     Some(matched.trim_start_matches(['~', '*', '!']).to_owned())
+}
+
+/// Whether the first word of vercel is a directory, and not a subcommand.
+fn deploys_a_directory(args: &[Arg]) -> bool {
+    let first = args.iter().find(|arg| !arg.text.starts_with('-'));
+    first.is_some_and(|first| first.text.starts_with('.') || first.text.contains('/'))
 }
 
 fn is_maven(name: &str) -> bool {
@@ -245,7 +261,7 @@ fn scan(name: &str, args: &[Arg]) -> LeadingArguments {
 }
 
 /// Whether the words of a form are the first words of `args`, apart from options and their values.
-fn matches_words(args: &[Arg], form: &str) -> bool {
+pub fn matches_words(args: &[Arg], form: &str) -> bool {
     let mut words = form.split(' ').peekable();
     let mut may_be_value = false;
     for arg in args.iter().take(MAX_BETWEEN) {

@@ -30,6 +30,13 @@ pub fn programs<'a>(name: &str, args: &'a [Arg]) -> Vec<(&'a str, &'a [Arg])> {
     if name.starts_with("python") {
         found.extend(module(args));
     }
+    // Ruby and Perl look for the program after `-S` in PATH.
+    if let Some(at) =
+        args.iter().position(|arg| arg.literal() == Some("-S")).filter(|_| name == "ruby" || name == "perl")
+        && let Some(program) = args.get(at + 1).and_then(Arg::literal)
+    {
+        found.push((program_name(program), &args[at + 2..]));
+    }
     let is_manager = MANAGERS.contains(&name);
     if !is_manager && !INTERPRETERS.contains(&name) {
         return found;

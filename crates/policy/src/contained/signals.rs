@@ -73,15 +73,20 @@ fn is_one(number: &str) -> bool {
 fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
     const OURS: [&str; 6] = ["autonoe", "claude", "codex", "gemini", "bwrap", "bash"];
     let literals = || args.iter().filter_map(Arg::literal);
-    let selects_users = |text: &str| match program {
-        "pkill" => {
-            let long = ["--uid", "--euid", "--group", "--pgroup", "--session", "--inverse"];
-            matches!(text, "-u" | "-U" | "-G" | "-g" | "-s" | "-v")
-                || long.iter().any(|o| text.starts_with(o))
-        }
-        _ => text == "-u" || text.starts_with("--user"),
+    let selects_otherwise = |text: &str| {
+        let long = ["--group", "--pgroup", "--session", "--inverse"];
+        let is_other =
+            matches!(text, "-G" | "-g" | "-s" | "-v") || long.iter().any(|long| text.starts_with(long));
+        program == "pkill" && is_other
     };
-    let patterns: Vec<&Arg> = args.iter().filter(|arg| !arg.text.starts_with('-')).collect();
+    // With a name too, both have to fit.
+    let is_user = |text: &str| matches!(text, "-u" | "-U" | "--user" | "--uid" | "--euid");
+    let is_of_user = |at: usize| at > 0 && args[at - 1].literal().is_some_and(is_user);
+    let patterns: Vec<&Arg> = (0..args.len())
+        .filter(|at| !is_of_user(*at))
+        .map(|at| &args[at])
+        .filter(|arg| !arg.text.starts_with('-'))
+        .collect();
     if patterns.is_empty() && !literals().any(|text| matches!(text, "-l" | "-V" | "--help" | "--version")) {
         return refuse(&format!("{program} requires a process name."));
     }
@@ -91,7 +96,7 @@ fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
     if literals().any(is_parent) || names_first {
         return refuse(&format!("{program} may not select the children of the agent or of process 1."));
     }
-    if literals().any(selects_users) {
+    if literals().any(selects_otherwise) {
         return refuse(&format!("{program} may only select processes by name."));
     }
     let is_full = literals().any(|text| {
@@ -113,6 +118,8 @@ fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
             return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
         }
         let bare = pattern.trim_matches(['^', '$', '*', '.', '\\', '+', '?', '[', ']', '|', ' ']);
+        let bare = if has_case { bare.to_owned() } else { bare.to_lowercase() };
+        let bare = bare.as_str();
         if bare.is_empty() || OURS.contains(&bare) || (program == "pkill" && is_full && bare == "node") {
             return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
         }
@@ -131,6 +138,6 @@ fn refuse(reason: &str) -> RuleResult {
     deny_with_hint(
         "contained.signal",
         reason,
-        "Name the process that you started: `pkill -f 'node server.js'`.",
+        "Name the process that you started: `pkill -f '[n]ode server.js'`, whose brackets keep it from ending the command itself.",
     )
 }

@@ -1,6 +1,7 @@
 //! Commands of Autonoe itself that decide something for the user: what is trusted, accepted and landed, and how a run goes
 //! on. The room keeps them from having an effect; a denial says so at once.
 
+use super::publishing::matches_words;
 use crate::policy_options::PolicyOptions;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::Arg;
@@ -33,7 +34,7 @@ pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
     let asks = args.iter().any(|arg| matches!(arg.literal(), Some("--help" | "-h")));
     // Options with values may come first.
     let starts = 0..args.len().min(MAX_LEADING);
-    let is_decision = |decision: &&&str| starts.clone().any(|start| begins_with(&args[start..], decision));
+    let is_decision = |decision: &&&str| starts.clone().any(|start| matches_words(&args[start..], decision));
     let Some(decision) = DECISIONS.iter().find(is_decision).filter(|_| !asks) else { return Ok(()) };
     let shown = format!("autonoe {decision}");
     if options.allow_commands.iter().any(|allowed| allowed == "autonoe" || *allowed == shown) {
@@ -44,10 +45,4 @@ pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
         format!("'{shown}' decides for the user; only the user may do that."),
         "Say in the hand-over note what the user should decide.",
     )
-}
-
-/// Whether the first words of `args` are those of a subcommand.
-fn begins_with(args: &[Arg], subcommand: &str) -> bool {
-    let mut given = args.iter().filter(|arg| !arg.text.starts_with('-'));
-    subcommand.split(' ').all(|word| given.next().and_then(Arg::literal) == Some(word))
 }

@@ -6,10 +6,14 @@ use std::borrow::Cow;
 const KEYWORDS: [&str; 11] =
     ["do", "then", "else", "elif", "if", "while", "until", "!", "in", "coproc", "select"];
 
+pub fn is_keyword(word: &str) -> bool {
+    KEYWORDS.contains(&word)
+}
+
 /// The words of a command, without keywords and assignments before its name.
 pub fn command_words(part: &str) -> Vec<&str> {
     let mut words = part.split_whitespace().peekable();
-    while let Some(word) = words.next_if(|word| KEYWORDS.contains(word) || is_assignment(word)) {
+    while let Some(word) = words.next_if(|word| is_keyword(word) || is_assignment(word)) {
         let Some((_, value)) = word.split_once('=') else { continue };
         let Some(quote) = value.chars().next().filter(|c| matches!(c, '"' | '\'')) else { continue };
         if value.matches(quote).count() == 1 {
@@ -24,7 +28,7 @@ pub fn command_words(part: &str) -> Vec<&str> {
     words.collect()
 }
 
-fn is_assignment(word: &str) -> bool {
+pub fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         let name = name.strip_suffix('+').unwrap_or(name);
         !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

@@ -3,7 +3,7 @@
 
 use crate::shell::ast::{Part, Word};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::words::{Arg, approximate_text};
+use crate::words::{Arg, outline};
 
 /// Parts of paths outside the project that contain secrets.
 #[rustfmt::skip]
@@ -22,7 +22,7 @@ pub fn judge(word: &Word) -> RuleResult {
     if !has_path {
         return Ok(());
     }
-    let text = approximate_text(word);
+    let text = outline(&word.0);
     // A message that mentions such a path is not a path itself.
     if text.contains([' ', '\n']) {
         return Ok(());

@@ -12,6 +12,8 @@ pub struct ShellSyntaxError {
     pub message: String,
     /// The byte offset in the command, or in the here-document or backquotes being parsed.
     pub at: usize,
+    /// Whether it is too long or too deeply nested, whatever it means.
+    pub is_limit: bool,
 }
 
 pub type ParseResult<T> = Result<T, ShellSyntaxError>;
@@ -54,7 +56,7 @@ impl<'s> Cursor<'s> {
     }
 
     pub fn fail<T>(&self, message: impl Into<String>) -> ParseResult<T> {
-        Err(ShellSyntaxError { message: message.into(), at: self.at })
+        Err(ShellSyntaxError { message: message.into(), at: self.at, is_limit: false })
     }
 
     pub fn peek(&self) -> Option<u8> {
@@ -88,7 +90,8 @@ impl<'s> Cursor<'s> {
     /// Calls `parse` one nesting level deeper.
     pub fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> ParseResult<T>) -> ParseResult<T> {
         if self.depth == MAX_DEPTH {
-            return self.fail(format!("more than {MAX_DEPTH} levels of nesting"));
+            let message = format!("more than {MAX_DEPTH} levels of nesting");
+            return Err(ShellSyntaxError { message, at: self.at, is_limit: true });
         }
         self.depth += 1;
         let result = parse(self);

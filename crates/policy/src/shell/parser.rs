@@ -22,10 +22,11 @@ pub fn parse(source: &str) -> Result<Script, ShellSyntaxError> {
         return Err(ShellSyntaxError {
             message: format!("it is longer than {MAX_LENGTH} bytes"),
             at: MAX_LENGTH,
+            is_limit: true,
         });
     }
     if let Some(at) = source.find('\0') {
-        return Err(ShellSyntaxError { message: "a NUL character".into(), at });
+        return Err(ShellSyntaxError { message: "a NUL character".into(), at, is_limit: false });
     }
     let mut cursor = Cursor::new(source);
     let list = cursor.script()?;
