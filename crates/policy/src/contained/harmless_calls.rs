@@ -126,13 +126,16 @@ fn is_switched_on(args: &[Arg], long: &str, short: &[&str]) -> bool {
             is_on = !next.is_some_and(is_off);
         } else if let Some(value) = name.strip_prefix(long).and_then(|rest| rest.strip_prefix('=')) {
             is_on = !is_off(value);
-        } else if is_shortened_off(name, next, long) {
-            is_on = false;
-        } else if name.strip_prefix("no-").is_some_and(|name| !name.is_empty() && long.starts_with(name)) {
+        } else if is_negated(name, long) || is_shortened_off(name, next, long) {
             is_on = false;
         }
     }
     is_on
+}
+
+/// Whether it is `--no-` with the name of a switch, which may be shortened.
+fn is_negated(name: &str, long: &str) -> bool {
+    name.strip_prefix("no-").is_some_and(|name| !name.is_empty() && long.starts_with(name))
 }
 
 /// Whether a shortened name turns a switch off, as `--dry=false` does for npm.
