@@ -107,16 +107,26 @@ git checkout --quiet --no-overwrite-ignore --detach "$5" || exit
 git update-index -q --refresh > /dev/null
 git diff-files -z --name-only"#;
 
-/// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, another
-/// name is tried. A branch of an earlier run that is there already will do. Prints the name. `$8` is for the reflog.
+/// Makes the branch `$6` of the user's repository, or fast-forwards it, to the new commit. If a branch of the user's is in the way, or it is
+/// checked out somewhere, another name is tried. A branch of an earlier run that is there already will do. Prints the name. `$8` is for the
+/// reflog.
 const SET_BRANCH: &str = r#"cd "$1" || exit 3
 same=$(git for-each-ref --points-at="$5" --format='%(refname:lstrip=2)' 'refs/heads/autonoe/**' 'refs/heads/autonoe-*' | head -n 1)
 [ -z "$same" ] || { echo "$same"; exit; }
-for name in "$6" "$6-2" "$6-3" "$6-4" "$6-5" "$7" "$7-2" "$7-3"; do
+checked_out=$(git worktree list --porcelain)
+names() {
+    for base in "$6" "$7"; do
+        echo "$base"; n=2
+        while [ "$n" -lt 100 ]; do echo "$base-$n"; n=$((n + 1)); done
+    done
+}
+for name in $(names "$@"); do
+    ! printf '%s\n' "$checked_out" | grep -qxF "branch refs/heads/$name" || continue
     old=$(git rev-parse --verify --quiet "refs/heads/$name^{commit}")
     [ -z "$old" ] || git --git-dir="$2" merge-base --is-ancestor "$old" "$5" 2> /dev/null || continue
     git update-ref --create-reflog -m "$8" "refs/heads/$name" "$5" "$old" && { echo "$name"; exit; }
 done
+echo "error: all names such as $6-99 are taken; remove branches that are not needed" >&2
 exit 1"#;
 
 /// Exit codes of [`FORWARD_BRANCH`].
