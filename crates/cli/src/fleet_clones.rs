@@ -11,6 +11,7 @@ use autonoe_files::{DOCUMENT_LIMIT, UntrustedDir, Visibility, read_bytes_beneath
 use autonoe_fleet::{AtHome, FleetHost, FleetRow, HomeBranch, HomeComing, PrepareError, SubHarness};
 use autonoe_harness::control::HarnessDirectory;
 use autonoe_store::Project;
+use autonoe_store::journal::history::History;
 use autonoe_verify::last_commit;
 use autonoe_workspace::{BroughtHome, CommitOnBranch, DISK_SPACE, Hub, HubLayout, ReservedSpace};
 use tokio::runtime::Runtime;
@@ -217,6 +218,13 @@ impl FleetHost for FleetClones<'_> {
         command.args(self.arguments(harness, working_dir)).current_dir(working_dir);
         command.args(max_cost.map(|cost| format!("--max-cost={}", cost.0)));
         command
+    }
+
+    fn spent(&self, working_dir: &Path) -> Option<Usd> {
+        let clone = Project::open(working_dir, &self.environment.state_home).ok()?;
+        let Some(history) = History::open(&clone.journal_file()).ok()? else { return Some(Usd::default()) };
+        let sessions = history.session_costs().ok()?;
+        sessions.iter().map(|session| session.usd.map(Usd)).sum()
     }
 
     fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> HomeComing {

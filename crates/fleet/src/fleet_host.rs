@@ -85,6 +85,9 @@ pub trait FleetHost {
     /// and ends if there is none.
     fn command(&self, harness: &SubHarness, working_dir: &Path, max_cost: Option<Usd>) -> Command;
 
+    /// What all sessions of a harness have cost that did not say so itself when it ended; `None` if a price is unknown.
+    fn spent(&self, working_dir: &Path) -> Option<Usd>;
+
     /// Brings the commits of a harness to a branch in the user's repository. May be repeated.
     fn bring_home(&self, fleet: &FleetRow, harness: &SubHarness) -> HomeComing;
 

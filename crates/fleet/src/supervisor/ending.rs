@@ -29,6 +29,9 @@ impl Supervisor<'_> {
             return self.start_again(&running, &row);
         }
         let (status, mut result) = outcome(&running, &row, request);
+        if running.died_without_result() {
+            result.cost_usd = self.host.spent(&running.handle.working_dir).map(|spent| spent.0);
+        }
         let home = self.bring_home(&row.id)?;
         if let Ok(AtHome { unfinished: Some(branch), .. }) = &home {
             let error = result.error.iter().map(|error| format!("{}. ", error.trim_end_matches('.')));

@@ -154,6 +154,10 @@ impl FleetHost for ShellHost {
         command
     }
 
+    fn spent(&self, _: &Path) -> Option<Usd> {
+        Some(Usd(0.25))
+    }
+
     fn bring_home(&self, _: &FleetRow, harness: &SubHarness) -> HomeComing {
         if self.is_locked.get() {
             return Err("It cannot be written.".to_owned());
@@ -264,6 +268,13 @@ fn money_is_reserved_for_each_harness_and_what_is_left_goes_to_the_next() {
     let limit = |id: &str| fs::read_to_string(host.directory(id).join("limit")).expect("it ran");
     // A process that continues has what the one before it had.
     assert_eq!(["a", "b", "c", "d"].map(limit), ["$1.00\n", "$1.17\n$1.17\n", "$1.50\n", "$2.50\n"]);
+
+    // What one has spent that was killed is spent, also if it has not said so.
+    let host = ShellHost::new(&[("a", "kill -9 $$"), ("b", spends)]);
+    let settings = "coordination: parallel\nmax_concurrent: 1\nmax_cost: $2\nretry_failed: false";
+    let (_, result) = host.simply(&plan(settings, &[("a", ""), ("b", "")]));
+    assert_eq!(result.of("a").and_then(|result| result.cost_usd), Some(0.25));
+    assert_eq!(fs::read_to_string(host.directory("b").join("limit")).expect("it ran"), "$1.75\n");
 
     let host = ShellHost::new(&[("a", spends), ("b", spends), ("c", spends)]);
     let settings = "coordination: parallel\nmax_concurrent: 1\nmax_cost: 0.75";

@@ -217,9 +217,14 @@ impl HarnessFacts {
 
     fn cost(&self) -> String {
         match &self.file {
-            Some(file) => cost(file.cost_usd.map(Usd)),
+            Some(file) => cost(self.cost_usd(file).map(Usd)),
             None => String::new(),
         }
+    }
+
+    /// One that was killed has not written its last costs.
+    fn cost_usd(&self, file: &StatusFile) -> Option<f64> {
+        self.row.result.as_ref().map_or(file.cost_usd, |result| result.cost_usd)
     }
 
     fn as_json(&self) -> Value {
@@ -233,7 +238,7 @@ impl HarnessFacts {
             "session": file.current_iteration,
             "backend": file.current_cli,
             "model": file.current_model,
-            "cost_usd": file.cost_usd,
+            "cost_usd": self.cost_usd(&file),
             "alerts": self.alerts,
             "attempts": self.row.attempts,
             "pid": self.row.pid.filter(|_| matches!(self.state, HarnessStatus::Running | HarnessStatus::Paused)),
