@@ -10,7 +10,7 @@ use autonoe_core::outcome::exit;
 use autonoe_core::redact::Redactor;
 use autonoe_core::status::ChangeError;
 use autonoe_report::{escape_controls, one_line};
-use autonoe_store::{LockHolder, Project, ProjectUse, StatusStore};
+use autonoe_store::{LockHolder, LockStatus, Project, ProjectLock, ProjectUse, StatusStore};
 use autonoe_workspace::{
     Discarded, HubLayout, InterruptedLanding, Landing, LandingConsent, LandingRefusal, Settled, Unlanded,
 };
@@ -215,6 +215,9 @@ pub fn cmd_diff(args: &DiffArgs, environment: &Environment) -> Result<u8, Fault>
                         &format!("\nMore commits wait on {branch}: `git diff ...{branch}` shows them.\n");
                 }
                 escape_controls(&Redactor::new(&environment.secrets()).text(&shown))
+            }
+            None if ProjectLock::status(&project) != LockStatus::Free => {
+                format!("{NOTHING}What a run at work has begun is not shown before it has landed, or waits on a branch.\n")
             }
             None => nothing(&project),
         };

@@ -80,8 +80,7 @@ impl Supervisor<'_> {
         let id = harness.id.as_str();
         let max_cost = self.reserve(id)?;
         if max_cost.is_some_and(|part| part < LEAST_COST) {
-            let why =
-                "Less than a cent of the fleet's money is left for it; `max_cost` in its file allows more.";
+            let why = "Less than a cent of the fleet's money is left for it; a higher `max_cost` in its file, or --max-cost, allows more.";
             return self.settle_unstarted(id, HarnessStatus::Failed, why);
         }
         let mut command = self.host.command(harness, working_dir, max_cost);
