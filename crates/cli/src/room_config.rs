@@ -15,7 +15,7 @@ use autonoe_core::redact::SecretValues;
 use autonoe_files::{
     PlaceError, SETTINGS_LIMIT, UntrustedDir, Visibility, credentials_within, read_text, real_place,
 };
-use autonoe_policy::{PermissionSet, PolicyOptions, Profile, read_only_names, registries};
+use autonoe_policy::{PermissionSet, PolicyLevel, PolicyOptions, Profile, read_only_names, registries};
 use autonoe_sandbox::{
     Bounds, EgressRules, HostPattern, Repository, RepositoryProblem, RoomConfig, RoomLimits,
     RunningSandboxes, Sandbox, SandboxLayer, UpstreamProxy,
@@ -137,7 +137,7 @@ pub fn build(
     };
     let mut env = environment.for_children.clone();
     env.extend(environment.toolchain().env);
-    env.extend(git_settings(&bounds.shown(&place.root), sandbox.layer()));
+    env.extend(git_settings(&bounds.shown(&place.root), sandbox.layer(), policy.level));
     if sandbox.layer() != SandboxLayer::None {
         identity.write(&bounds.home);
         env.retain(|(name, _)| !CACHES.contains(&name.as_str()));
@@ -168,9 +168,11 @@ fn unusable_git(RepositoryProblem { path, why, advice }: RepositoryProblem) -> F
 }
 
 /// Git settings for agents' commands, passed in the environment so that they override those of the repository.
-fn git_settings(root: &Path, layer: SandboxLayer) -> Vec<(String, String)> {
-    // A bare repository among the project's files must not be used: its settings could name programs that git would run.
-    let mut settings = vec![("safe.bareRepository", "explicit".to_owned())];
+fn git_settings(root: &Path, layer: SandboxLayer, level: PolicyLevel) -> Vec<(String, String)> {
+    // Where programs are judged by name, a bare repository among the project's files must not be used: its settings could name others that
+    // git would run.
+    let bare = if level == PolicyLevel::Strict { "explicit" } else { "all" };
+    let mut settings = vec![("safe.bareRepository", bare.to_owned())];
     if layer != SandboxLayer::None {
         // Inside the sandbox it does not matter who owns the project: the user has chosen it.
         let top = Repository::around(root).top(root).display().to_string();
@@ -199,7 +201,7 @@ pub fn for_preflight(
     bounds.records = None;
     let mut env = environment.for_children.clone();
     use_own_search_path(&mut env, environment);
-    env.extend(git_settings(project.root(), sandbox.layer()));
+    env.extend(git_settings(project.root(), sandbox.layer(), policy.level));
     let egress = Arc::new(EgressRules::default());
     let (guarded, sessions) = (Arc::default(), RunningSandboxes::default());
     Ok(RoomConfig { sandbox, bounds, egress, env, guarded, sessions })
@@ -330,7 +332,7 @@ pub fn of_checkout(
     let policy = PolicyOptions::new(Mode::Run, project.root());
     let mut env = environment.for_children.clone();
     use_own_search_path(&mut env, environment);
-    env.extend(git_settings(project.root(), room_config.sandbox.layer()));
+    env.extend(git_settings(project.root(), room_config.sandbox.layer(), policy.level));
     RoomConfig { bounds: bounds(project, environment, user, &policy), env, ..room_config.clone() }
 }
 
@@ -523,5 +525,24 @@ impl GitIdentity {
         };
         // If this fails, git itself reports the missing identity.
         let _: io::Result<()> = write();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use autonoe_policy::PolicyLevel;
+    use autonoe_sandbox::SandboxLayer;
+
+    use super::git_settings;
+
+    #[test]
+    fn bare_repositories_are_used_where_every_program_may_run() {
+        for (level, expected) in [(PolicyLevel::Contained, "all"), (PolicyLevel::Strict, "explicit")] {
+            let settings = git_settings(Path::new("/p"), SandboxLayer::None, level);
+            assert!(settings.contains(&("GIT_CONFIG_KEY_0".to_owned(), "safe.bareRepository".to_owned())));
+            assert!(settings.contains(&("GIT_CONFIG_VALUE_0".to_owned(), expected.to_owned())), "{level:?}");
+        }
     }
 }
