@@ -60,7 +60,7 @@ const OWN_CRATES: [&str; 5] = ["alloc", "core", "proc_macro", "std", "test"];
 /// Tables with dependencies that tests are built with, also those of a platform.
 const DEPENDENCIES: [&str; 2] = ["dependencies", "dev-dependencies"];
 
-fn dependency_tables(manifest: &Table) -> Vec<(String, &Table)> {
+pub(crate) fn dependency_tables(manifest: &Table) -> Vec<(String, &Table)> {
     fn of<'a>(start: &str, table: &'a Table) -> Vec<(String, &'a Table)> {
         let named = DEPENDENCIES.iter().filter_map(|name| Some((*name, table.get(*name)?.as_table()?)));
         named.map(|(name, dependencies)| (format!("{start}{name}"), dependencies)).collect()

@@ -236,6 +236,11 @@ impl Checkout {
         self.deciding.get().cloned().unwrap_or_default()
     }
 
+    /// Whether it is known which these are.
+    pub(crate) fn is_looked_at(&self) -> bool {
+        self.deciding.get().is_some()
+    }
+
     /// Whether the commit has a file or directory of this path.
     pub(crate) fn has_entry(&self, path: &str) -> bool {
         match &self.content {

@@ -13,7 +13,8 @@ use crate::checks::{all_checks, check_key};
 use crate::deciding_files::content_hash;
 use crate::linked_directories::linked_directories;
 use crate::oracles;
-use crate::runner_files::{built_files_in, decisive_files_in, test_files_in};
+use crate::packages::is_package;
+use crate::runner_files::{built_files_in, decisive_files_in, listed_packages_in, test_files_in};
 use crate::written_changes;
 
 /// Accepts a check by name, or the current version of a protected file by path. Returns a message for the
@@ -103,6 +104,9 @@ fn accept_settings(registry: &mut CheckRegistry, project: &Project, check: &Chec
             .chain(&tests)
             .filter_map(|path| Some((path.clone(), content_hash(project.root(), path)?)));
         deciding.extend(hashes);
+        let packages = listed_packages_in(project.root(), &cancel);
+        deciding.retain(|entry, _| !is_package(entry) || packages.contains(entry));
+        deciding.extend(packages.into_iter().map(|entry| (entry, String::new())));
     }
     known.extend(found);
     known.extend(built_files_in(project.root(), check, &cancel));

@@ -2,6 +2,7 @@
 //! programs with the names of common commands, and compiled files in which nothing can be read. What is not as it was when the checks were
 //! new is named.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +15,9 @@ use ignore::WalkBuilder;
 use serde_json::Value;
 
 use crate::dependencies::dependency_of;
+use crate::discovery::{Imports, package_of, runs_nothing};
 use crate::harmless_settings::{PYTHON_TOOLS, has_harmless_forms, is_harmless};
+use crate::packages::{listed_in, lists_packages, packages_in};
 use crate::runner_files::{is_code, is_runner_file};
 use crate::test_files::{is_in_tests, is_test_file};
 use crate::tool_files::{is_common_command, is_compiled, is_of_java_lang, is_tool_file, readers_of};
@@ -70,8 +73,12 @@ pub(crate) enum DecidingKind {
     Test,
     /// A program in a place for tests or tools, which checks may run.
     Script,
+    /// The `__init__.py` of a package of Python, if it runs something.
+    PythonPackage,
     /// A package that tests may load.
     Dependency,
+    /// Not a file: what one says about packages, which matters only when it is gone.
+    ListedPackage,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +90,8 @@ pub(crate) struct DecidingFile {
     pub(crate) content: Option<String>,
     /// From the top of the repository, without links.
     pub(crate) from_top: String,
+    /// Whether a program outside of the package imports it.
+    pub(crate) is_imported: bool,
 }
 
 impl DecidingFile {
@@ -105,15 +114,34 @@ pub(crate) fn deciding_files(
     let linked = entries.iter().flat_map(|(path, entry)| linked_entries(tree, path, entry));
     let linked: BTreeMap<String, CommittedEntry> = linked.collect();
     let own = entries.iter().chain(&linked).filter(|(path, _)| dependency_of(path).is_none());
+    let imports = OnceCell::new();
     let deciding = own.filter_map(|(path, entry)| {
         let kind = kind_of(tree, path, entry)?;
         let is_settings =
             matches!(kind, DecidingKind::Settings | DecidingKind::SettingsOf(_) | DecidingKind::TypeScript);
         let content = is_settings.then(|| content_hash(tree, &entry.from_top)).flatten();
         let (fingerprint, from_top) = (fingerprint(tree, path, entry), entry.from_top.clone());
-        Some((path.clone(), DecidingFile { kind, fingerprint, content, from_top }))
+        let is_imported = kind == DecidingKind::PythonPackage
+            && package_of(&entry.from_top)
+                .is_some_and(|package| imports.get_or_init(|| Imports::of(tree)).have(package));
+        Some((path.clone(), DecidingFile { kind, fingerprint, content, from_top, is_imported }))
     });
-    deciding.chain(committed_dependencies(entries)).collect()
+    // An agent can give a file the name of such an entry.
+    deciding.chain(committed_dependencies(entries)).chain(listed_packages(tree, entries)).collect()
+}
+
+/// What manifests of the commit say about packages.
+fn listed_packages(
+    tree: &Path,
+    entries: &BTreeMap<String, CommittedEntry>,
+) -> BTreeMap<String, DecidingFile> {
+    let files = entries.iter().map(|(path, entry)| (path.as_str(), entry.from_top.as_str()));
+    let file = |entry: String| {
+        let (fingerprint, from_top) = (String::new(), listed_in(&entry).to_owned());
+        let kind = DecidingKind::ListedPackage;
+        (entry, DecidingFile { kind, fingerprint, content: None, from_top, is_imported: false })
+    };
+    packages_in(tree, files).into_iter().map(file).collect()
 }
 
 /// The packages among the files of a commit, each with a fingerprint of all of its files.
@@ -131,6 +159,7 @@ fn committed_dependencies(entries: &BTreeMap<String, CommittedEntry>) -> BTreeMa
             fingerprint: sha256_hex(listed.as_bytes()),
             content: None,
             from_top: first.from_top.clone(),
+            is_imported: false,
         };
         (package.to_owned(), file)
     };
@@ -175,7 +204,9 @@ pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
         || is_read(path)
         || is_compiled(name)
         || is_of_java_lang(name)
-        || ["package.json", "tsconfig.json"].contains(&name)
+        || name == "tsconfig.json"
+        || lists_packages(path)
+        || package_of(path).is_some()
         || is_make_file(name)
         || is_test_file(path)
         || is_script(path, entry)
@@ -200,6 +231,13 @@ fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKi
         "package.json" => DecidingKind::Package,
         "tsconfig.json" => DecidingKind::TypeScript,
         _ if is_make_file(name) => DecidingKind::MakeRules,
+        _ if package_of(path).is_some() => {
+            let text = read();
+            match runs_nothing(&String::from_utf8_lossy(&text)) {
+                true => return None,
+                false => DecidingKind::PythonPackage,
+            }
+        }
         _ if is_test_file(path) => DecidingKind::Test,
         _ if is_script(path, entry) => DecidingKind::Script,
         _ => return None,
@@ -275,7 +313,9 @@ pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check], scripts: &[String]
         | DecidingKind::Compiled
         | DecidingKind::Test
         | DecidingKind::Script
-        | DecidingKind::Dependency => true,
+        | DecidingKind::PythonPackage
+        | DecidingKind::Dependency
+        | DecidingKind::ListedPackage => true,
         // What no check protects may say where commands are looked for.
         DecidingKind::Command => {
             let says_where = |text: &String| text.contains("PATH");

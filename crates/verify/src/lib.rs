@@ -19,6 +19,7 @@ mod current_builder;
 mod decide;
 mod deciding_files;
 mod dependencies;
+mod discovery;
 mod evidence;
 mod examiner;
 mod flaky;
@@ -39,6 +40,7 @@ mod object_lookup;
 mod oracles;
 mod other_project;
 mod output;
+mod packages;
 mod path_walk;
 #[cfg(target_os = "linux")]
 mod path_watch;

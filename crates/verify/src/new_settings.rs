@@ -45,6 +45,8 @@ pub(crate) fn remove_settings(path: &Path) -> io::Result<()> {
         return remove_tree(path);
     }
     match fs::read_to_string(path) {
+        // What is left is still a package.
+        Ok(_) if name == "__init__.py" => fs::write(path, ""),
         Ok(text) if WITH_SECTIONS.contains(&name) && metadata.is_file() => {
             fs::write(path, without_sections(&text))
         }

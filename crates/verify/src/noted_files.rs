@@ -10,15 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
+use crate::discovery::{imports, is_imported_from, mentions, package_of, searched_for_tests};
 use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
 use crate::namesakes::Namesakes;
 use crate::oracles::is_protected_by;
-use crate::runner_files::{has_customary_name, is_option, module_directory, package_of_shadow};
+use crate::packages::{described_as_gone, is_npm_package, is_package, left_out_a_test, listed_in};
+use crate::runner_files::{has_customary_name, is_code, is_option, module_directory, package_of_shadow};
 use crate::test_files::{TestPatterns, TestPlaces, is_in_tests, is_test_file};
 use crate::user_scripts::{rules_of_user, scripts_of_user};
 
-/// The most files of a kind that are named; the rest is counted.
+/// The most files of a kind that are named on a screen; the rest is counted.
 const MAX_NAMED: usize = 20;
 
 /// Since the checks were new.
@@ -33,6 +35,9 @@ pub struct NotedFiles {
     /// New or changed ones that say what commands of the checks run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub run_by_checks: Vec<String>,
+    /// New or changed packages that a test runner imports when it looks for tests.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imported_packages: Vec<String>,
     /// New or changed programs with the names of common commands.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
@@ -48,6 +53,12 @@ pub struct NotedFiles {
     /// New tests that no command names. Agents add tests all the time, so they are not named.
     #[serde(skip)]
     pub(crate) tests: Vec<String>,
+    /// Those among the new packages that nothing else needs, as far as can be told.
+    #[serde(skip)]
+    pub(crate) spare_packages: Vec<String>,
+    /// Packages that manifests listed and list no more.
+    #[serde(skip)]
+    pub(crate) lost_packages: Vec<String>,
     /// Those among the new ones that what judges may read, tests included.
     #[serde(skip)]
     pub(crate) read_by_judges: Vec<String>,
@@ -100,6 +111,7 @@ impl NotedFiles {
         let is_unprotected = globs().next().is_none();
         let rules = if judges.are_unknown { rules_of_user(project) } else { Vec::new() };
         let with_rules: Vec<String> = own.iter().cloned().chain(rules).collect();
+        let searched = searched_for_tests(texts.iter().chain(&with_rules));
         // Nothing is known about a project whose checks were new before this was looked at.
         let Some(known) = &registry.deciding_files else { return noted.read_by(reaches) };
         for (path, file) in checkout.deciding_files() {
@@ -121,6 +133,23 @@ impl NotedFiles {
                 ) => noted.changed_settings.push(path),
                 (DecidingKind::Package, _) => noted.run_by_checks.push(format!("{path} (scripts)")),
                 (DecidingKind::MakeRules, _) => noted.run_by_checks.push(path),
+                (DecidingKind::PythonPackage, before) => {
+                    let package = package_of(&path).unwrap_or_default();
+                    let is_beside = is_beside_protected(registry, &path);
+                    let is_package =
+                        |directory: &str| checkout.has_entry(&format!("{directory}/__init__.py"));
+                    let is_found = searched.iter().any(|start| is_imported_from(start, package, is_package));
+                    // A package that tests import can change them anyway.
+                    let is_tested = imports(own.iter(), package);
+                    if !(is_beside || (is_found && !is_tested)) {
+                        continue;
+                    }
+                    let is_needed = file.is_imported || mentions(texts.iter(), package);
+                    if before.is_none() && (is_beside || !is_needed) {
+                        noted.spare_packages.push(path.clone());
+                    }
+                    noted.imported_packages.push(path);
+                }
                 (DecidingKind::Command, _) if is_named_in(&texts, &path) => {}
                 (DecidingKind::Command, _) => noted.commands.push(path),
                 (DecidingKind::Compiled, _) => noted.compiled.push(path),
@@ -131,11 +160,32 @@ impl NotedFiles {
                     if is_run && (before.is_some() || (is_unprotected && is_in_tests(&path))) {
                         noted.run_by_checks.push(path.clone());
                     }
-                    if is_test && before.is_none() && !is_named {
-                        noted.tests.push(path);
+                    match (is_test, before) {
+                        (true, None) if !is_named => noted.tests.push(path),
+                        (false, None) if is_beside_protected(registry, &path) && judges.may_read(&path) => {
+                            noted.runner_files.push(path);
+                        }
+                        _ => {}
                     }
                 }
                 (DecidingKind::Dependency, _) => noted.dependencies.push(path),
+                (DecidingKind::ListedPackage, _) => {}
+            }
+        }
+        let now = checkout.deciding_files();
+        let is_listed =
+            |entry: &str| now.get(entry).is_some_and(|file| file.kind == DecidingKind::ListedPackage);
+        let is_lost = |entry: &&String| {
+            is_package(entry) && !is_listed(entry) && !is_protected(registry, listed_in(entry))
+        };
+        // Nothing is known before it was checked out.
+        let lost = known.keys().filter(is_lost).filter(|_| checkout.is_looked_at());
+        noted.lost_packages = lost.cloned().collect();
+        for entry in &noted.lost_packages {
+            match is_npm_package(entry) {
+                true if !concerns(DecidingKind::Package, checks, &own) => {}
+                true => noted.run_by_checks.push(described_as_gone(entry)),
+                false => noted.changed_settings.push(described_as_gone(entry)),
             }
         }
         // A test that is gone fails no more.
@@ -153,10 +203,38 @@ impl NotedFiles {
             *same.entry(name_of(file).to_owned()).or_default() += 1;
         }
         let is_one_of_many = |file: &String| same.get(name_of(file)).is_some_and(|count| *count > 1);
-        noted
-            .runner_files
-            .sort_by_cached_key(|file| (has_customary_name(file), is_one_of_many(file), file.clone()));
+        // What is loaded in place of a module comes first, and what nothing that judges reads last.
+        let rank = |file: &str| match (reaches(file, false), module_directory(file)) {
+            (true, Some(_)) => 0,
+            (true, None) => 1,
+            (false, _) => 2,
+        };
+        noted.runner_files.sort_by_cached_key(|file| {
+            (rank(file), has_customary_name(file), is_one_of_many(file), file.clone())
+        });
         noted.read_by(reaches)
+    }
+
+    /// The packages that are gone and to which protected tests belonged, or what these use.
+    pub(crate) fn packages_without_tests(
+        &self,
+        registry: &CheckRegistry,
+        check: &Check,
+        checkout: &Checkout,
+    ) -> Vec<String> {
+        let commands: Vec<String> = check.setup.iter().chain([&check.command]).cloned().collect();
+        let now = checkout.deciding_files();
+        let is_now = |start: &str| {
+            now.range(start.to_owned()..).next().is_some_and(|(entry, _)| entry.starts_with(start))
+        };
+        let protected = || {
+            let files = registry.files.keys().map(ToString::to_string);
+            files.filter(|file| check.protect.iter().any(|glob| is_protected_by(glob, file)))
+        };
+        let known = || registry.deciding_files.iter().flatten().map(|(entry, _)| entry);
+        let lost = self.lost_packages.iter().filter(|entry| !is_npm_package(entry));
+        let lost = lost.filter(|entry| left_out_a_test(entry, known(), is_now, &commands, protected()));
+        lost.map(|entry| described_as_gone(entry)).collect()
     }
 
     /// `reaches` is asked about each file, and whether it is a test.
@@ -177,27 +255,38 @@ impl NotedFiles {
         self.described().map(|(_, clause, names)| format!("{clause}: {names}")).collect()
     }
 
+    /// The same with the names of all files.
+    pub fn all_clauses(&self) -> Vec<String> {
+        let kinds = self.kinds().into_iter();
+        kinds.map(|(files, _, clause)| format!("{clause}: {}", list_names(&files))).collect()
+    }
+
     /// Each kind of which there are files: the beginning of a sentence about them, of a clause, and their names.
-    #[rustfmt::skip]
     fn described(&self) -> impl Iterator<Item = (&'static str, &'static str, String)> {
+        let kinds = self.kinds().into_iter();
+        kinds.map(|(files, sentence, clause)| (sentence, clause, list_some(&files)))
+    }
+
+    #[rustfmt::skip]
+    fn kinds(&self) -> Vec<(Vec<String>, &'static str, &'static str)> {
         let (odd_names, runner_files) = self.runner_files.iter().cloned().partition(|file| is_option(name_of(file)));
-        let kinds: [(&Vec<String>, &str, &str); 8] = [
+        let kinds: [(&Vec<String>, &'static str, &'static str); 9] = [
             (&odd_names, "Commands may take these new names for options or commands", "new names that commands may take for options or commands"),
             (&runner_files, "Test runners and other tools read these new files by themselves", "new files that test runners and other tools read by themselves"),
             (&self.changed_settings, "Test runners and other tools read these changed files by themselves", "changed files that test runners and other tools read by themselves"),
             (&self.run_by_checks, "What the checks run was written or changed with the work", "what the checks run, which was written or changed with the work"),
+            (&self.imported_packages, "A test runner imports these new or changed packages when it looks for tests", "new or changed packages that a test runner imports when it looks for tests"),
             (&self.commands, "These new programs have the names of common commands", "new programs with the names of common commands"),
             (&self.in_place_of_built, "These new files are committed in the place of what make builds", "new files in the place of what make builds"),
             (&self.dependencies, "These dependencies were committed or changed with the work, and tests may load them", "dependencies that were committed or changed with the work"),
             (&self.compiled, "These new files are compiled, and nobody can read what they do", "new compiled files, in which nothing can be read"),
         ];
         let named = kinds.into_iter().filter(|(files, ..)| !files.is_empty());
-        let named: Vec<_> = named.map(|(files, sentence, clause)| (sentence, clause, list_some(files))).collect();
-        named.into_iter()
+        named.map(|(files, sentence, clause)| (files.clone(), sentence, clause)).collect()
     }
 }
 
-/// The names of files, as far as they are named. Evidence has them all.
+/// The names of files, as far as they are named on a screen. Evidence has them all.
 fn list_some(files: &[String]) -> String {
     let named = list_names(files.iter().take(MAX_NAMED));
     match files.len().saturating_sub(MAX_NAMED) {
@@ -237,6 +326,19 @@ fn new_runner_files(
         });
     let own = checkout.runner_files().into_iter();
     own.filter(|file| is_new(file) && is_read(file) && is_deciding(file)).chain(found).collect()
+}
+
+/// Whether a file is code among protected tests, which no pattern takes away from checks: in their directory, or a package below it.
+fn is_beside_protected(registry: &CheckRegistry, path: &str) -> bool {
+    let parent = |path: &str| path.rsplit_once('/').map(|(directory, _)| directory.to_owned());
+    let Some(directory) = parent(path).filter(|_| is_code(path) && is_in_tests(path)) else { return false };
+    let is_among = |file: String| {
+        parent(&file).is_some_and(|tests| {
+            tests == directory || (package_of(path).is_some() && directory.starts_with(&format!("{tests}/")))
+        })
+    };
+    registry.files.keys().any(|file| is_among(file.to_string()))
+        && !registry.globs.iter().any(|glob| is_protected_by(glob, path))
 }
 
 /// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.
@@ -289,6 +391,8 @@ mod tests {
         let [sentence] = noted.sentences().try_into().unwrap();
         assert!(sentence.ends_with(", 19.o and 5 more, which `autonoe report` lists."), "{sentence}");
         assert_eq!(noted.clauses().len(), 1);
+        let [clause] = noted.all_clauses().try_into().unwrap();
+        assert!(clause.ends_with(", 23.o, 24.o"), "{clause}");
         assert!(NotedFiles::default().sentences().is_empty());
     }
 }

@@ -13,6 +13,7 @@ use crate::cargo_targets::{decisive_settings, is_manifest};
 use crate::dependencies::dependency_of;
 use crate::language_files::is_environment;
 use crate::make_rules::{built_by_make, in_the_way_of_make};
+use crate::packages::{lists_packages, packages_in};
 use crate::test_files::{TestPatterns, is_test_file};
 use crate::tool_files::readers_of;
 
@@ -286,6 +287,14 @@ pub(crate) fn test_files_in(root: &Path, check: &Check, cancel: &CancellationTok
     let files = files_in(root).take_while(|_| !cancel.is_cancelled());
     let paths = files.filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()));
     paths.filter(|path| is_test_file(path) || patterns.is_match(path)).collect()
+}
+
+/// What manifests below `root` say about packages.
+pub(crate) fn listed_packages_in(root: &Path, cancel: &CancellationToken) -> BTreeSet<String> {
+    let files = files_in(root).take_while(|_| !cancel.is_cancelled());
+    let paths = files.filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()));
+    let paths: Vec<String> = paths.filter(|path| lists_packages(path)).collect();
+    packages_in(root, paths.iter().map(|path| (path.as_str(), path.as_str())))
 }
 
 /// The files below `root` that `make` builds, if a check runs it.

@@ -26,13 +26,25 @@ impl ProjectExaminer {
         checkout: &Checkout,
     ) -> Result<Option<String>, Fault> {
         let noted = NotedFiles::of(registry, checkout, &[check], &self.project);
+        let lost = noted.packages_without_tests(registry, check, checkout);
+        if !lost.is_empty() {
+            return Ok(Some(format!(
+                "with --strict the tests that it protects must still be those that Cargo runs ({}); if that is right, run `autonoe \
+                 checks accept {}` once it has landed",
+                list_names(lost),
+                check.name
+            )));
+        }
         let settings = noted.read_by_judges.into_iter().filter(|_| !check.protect.is_empty());
         let files = settings.chain(noted.in_place_of_built);
         let new: BTreeSet<String> = files.filter_map(|file| checkout.committed_path(file)).collect();
         let is_restored = |file: &str| registry.files.contains_key(&ProtectedPath::new(file));
         let stays = |file: &str| is_restored(file) || (checkout.has_entry(file) && !new.contains(file));
         let files = new.iter().filter(|file| is_dispensable(file, stays));
-        let files: BTreeSet<String> = files.map(|file| whole_package(file).to_owned()).collect();
+        let packages = noted.spare_packages.into_iter().filter(|_| !check.protect.is_empty());
+        // Of a package, what it runs when it is imported is taken away, not the package.
+        let files: BTreeSet<String> =
+            files.map(|file| whole_package(file).to_owned()).chain(packages).collect();
         // Of manifests that were there before, only what they say about tests.
         let manifests = noted.changed_settings.iter().filter_map(|setting| manifest_of(setting));
         let manifests: BTreeSet<String> = manifests

@@ -260,3 +260,93 @@ async fn a_strict_run_takes_away_what_a_manifest_says_about_tests() {
     fixture.commit(&[("calc.sh", ADDS)]);
     strict.assert_claim("A", Assurance::Verified, &["Cargo.toml ([dev-dependencies] std)"]).await;
 }
+
+/// Where a package was, its tests are left behind.
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_no_longer_tests_the_protected_package() {
+    let spec =
+        "# Calc\n\n```check A name=suite protect=a/tests/**\n$ : cargo test; sh calc.sh add 1 2\n```\n";
+    let top = "[workspace]\nmembers = [\"a\", \"b\"]\n";
+    let package = |name: &str| format!("[package]\nname = \"{name}\"\n");
+    let judged = format!("{}[dev-dependencies]\njudge = {{ path = \"tests/judge\" }}\n", package("a"));
+    let own = [
+        ("Cargo.toml", top),
+        ("a/Cargo.toml", &judged),
+        ("a/tests/judge/Cargo.toml", &package("judge")),
+        ("a/tests/calc.rs", ""),
+        ("b/Cargo.toml", &package("b")),
+    ];
+    let elsewhere = judged.replace("tests/judge", "../fake");
+    for (file, text, named) in [
+        ("Cargo.toml", "[workspace]\nmembers = [\"b\"]\n", "Cargo.toml ([workspace] members: a is gone)"),
+        ("a/Cargo.toml", "[workspace]\n", "a/Cargo.toml ([package] name = \"a\" is gone)"),
+        ("a/Cargo.toml", &elsewhere, "a/Cargo.toml (dependency judge: a/tests/judge is gone)"),
+    ] {
+        let fixture = VerifyFixture::with_files(spec, &own);
+        let examiner = fixture.prepared().await;
+        let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+        fixture.commit(&[("calc.sh", ADDS), (file, text)]);
+        examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+        strict.assert_claim("A", Assurance::Claimed, &["must still be those that Cargo runs", named]).await;
+        // The user looks at it.
+        accept(&fixture.project, &strict.written, "suite", FixedClock::NOON).unwrap();
+        let message = strict.assert_claim("A", Assurance::Verified, &[]).await.message;
+        assert!(!message.contains("is gone"), "{message}");
+    }
+    // More packages and dependencies are the work.
+    let fixture = VerifyFixture::with_files(spec, &own);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    let more = format!("{}[dependencies]\nrand = \"1\"\nc = {{ path = \"../c\" }}\n", package("b"));
+    fixture.commit(&[
+        ("calc.sh", ADDS),
+        ("Cargo.toml", "[workspace]\nmembers = [\"*\"]\n"),
+        ("b/Cargo.toml", &more),
+        ("c/Cargo.toml", &package("c")),
+    ]);
+    let message = strict.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("Cargo.toml"), "{message}");
+}
+
+const DISCOVERED: &str = "# Calc\n\n```check A name=suite protect=tests/test_*.py\n$ sh judge.sh # python3 -m unittest discover\n```\n";
+
+/// Discovery imports every package on its way, and what such a package says runs before the tests.
+#[tokio::test]
+async fn a_strict_run_does_not_count_what_only_imported_packages_let_pass() {
+    let judge = "grep -qs evil aaa/__init__.py tests/__init__.py tests/helpers.py && exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+    let own = [("judge.sh", judge), ("tests/test_calc.py", "import calc\n")];
+    for file in ["aaa/__init__.py", "tests/__init__.py", "tests/helpers.py"] {
+        let fixture = VerifyFixture::with_files(DISCOVERED, &own);
+        let examiner = fixture.prepared().await;
+        let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+        fixture.commit(&[("calc.sh", "echo 4\n"), (file, "evil = 1\n")]);
+        examiner.assert_claim("A", Assurance::Verified, &[file]).await;
+        strict.assert_claim("A", Assurance::Claimed, &[&format!("({file})"), "got 1"]).await;
+        // Where it makes no difference, it does no harm.
+        fixture.commit(&[("calc.sh", ADDS)]);
+        strict.assert_claim("A", Assurance::Verified, &[file]).await;
+    }
+}
+
+/// Packages of the program, empty ones, and those that are not on the way.
+#[tokio::test]
+async fn a_strict_run_counts_a_program_with_packages() {
+    let judge = "grep -q add app/__init__.py && . ./app/__init__.py\n";
+    let own = [("judge.sh", judge), ("tests/test_calc.py", "import calc\n")];
+    let fixture = VerifyFixture::with_files(DISCOVERED, &own);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[
+        ("main.py", "from app import add\n"),
+        ("app/__init__.py", "add=1\n"),
+        ("calc/__init__.py", "add=1\n"),
+        ("src/other/__init__.py", "add=1\n"),
+        ("tests/__init__.py", "# tests\n"),
+    ]);
+    let message =
+        strict.assert_claim("A", Assurance::Verified, &["looks for tests: app/__init__.py."]).await.message;
+    assert!(
+        !message.contains("calc/") && !message.contains("src/") && !message.contains("tests/"),
+        "{message}"
+    );
+}
