@@ -117,7 +117,7 @@ fn summary(item: &Deliverable, evidence: Option<&Evidence>) -> Vec<(&'static str
     if !evidence.uncommitted.is_empty() {
         list.push(("Not checked", vec![text(format!("uncommitted: {}", list_names(&evidence.uncommitted)))]));
     }
-    list.extend(evidence.noted.clauses().into_iter().map(|clause| ("Look at", vec![text(clause)])));
+    list.extend(evidence.noted.all_clauses().into_iter().map(|clause| ("Look at", vec![text(clause)])));
     list.push(("To reproduce", vec![code(format!("autonoe verify {}", item.id))]));
     list
 }

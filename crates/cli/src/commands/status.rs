@@ -471,7 +471,7 @@ fn deliverable_json(item: &Deliverable, facts: &StatusFacts) -> Value {
         "verification": item.finding,
         "review": item.review,
         "checks": checks,
-        "look_at": facts.noted.get(&item.id).map(NotedFiles::clauses).unwrap_or_default(),
+        "look_at": facts.noted.get(&item.id).map(NotedFiles::all_clauses).unwrap_or_default(),
         "id": item.id,
         "description": item.description,
         "acceptance_criteria": item.acceptance_criteria,

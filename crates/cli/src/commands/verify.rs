@@ -85,7 +85,8 @@ pub fn cmd_verify(args: &VerifyArgs, environment: &Environment) -> Result<u8, Fa
         for (index, evidence) in evidence.iter().enumerate() {
             // Once, on the files that were verified last.
             let whole = if Some(index) == newest { whole.as_slice() } else { &[] };
-            let mut notes = notes(&project, evidence);
+            let look_at = if args.json { evidence.noted.all_clauses() } else { evidence.noted.clauses() };
+            let mut notes = notes(&project, evidence, look_at);
             let mut outdated = why_void(status.as_ref(), &evidence.deliverable);
             outdated.extend(changes_concerning(&book, &evidence.deliverable));
             outdated.extend(evidence.outdated(&checks));
@@ -241,8 +242,8 @@ fn why_void(status: Option<&ProjectStatus>, deliverable: &str) -> Vec<String> {
     }
 }
 
-/// What a reader should know.
-fn notes(project: &Project, evidence: &Evidence) -> Vec<String> {
+/// What a reader should know. `look_at` are the files to look at, a clause for each kind.
+fn notes(project: &Project, evidence: &Evidence, look_at: Vec<String>) -> Vec<String> {
     let mut notes = Vec::new();
     if !evidence.is_ours {
         notes.push("the evidence was edited, or written elsewhere: its signature does not match".to_owned());
@@ -250,7 +251,7 @@ fn notes(project: &Project, evidence: &Evidence) -> Vec<String> {
     if let Some(unchecked) = evidence.unchecked() {
         notes.push(unchecked.to_string());
     }
-    notes.extend(evidence.noted.clauses().into_iter().map(|clause| format!("look at {clause}")));
+    notes.extend(look_at.into_iter().map(|clause| format!("look at {clause}")));
     if let (Some(head), Some(commit)) = (last_commit(project.root()), &evidence.commit)
         && head != *commit
     {
