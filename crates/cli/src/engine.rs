@@ -348,9 +348,7 @@ impl Screen {
                 if let Some(message) = site.warning.clone() {
                     sinks.emit(&span, RunEvent::Warning { message });
                 }
-                if job.roadmap().is_none()
-                    && let Some(message) = reset_lost(&status, &site.lost).await?
-                {
+                if let Some(message) = reset_lost(&status, &site.lost).await? {
                     sinks.emit(&span, RunEvent::Warning { message });
                 }
                 Some(site)

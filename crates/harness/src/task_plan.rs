@@ -12,7 +12,7 @@ mod roadmap_file;
 mod state;
 mod store;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -86,29 +86,19 @@ impl TaskPlan {
     pub async fn resume(roadmap: Roadmap, setup: TaskPlanSetup) -> Result<Self, Fault> {
         let saved = setup.memory.load().await?;
         let is_new_run = saved.is_none();
-        let TakenOver { tasks: state, edits } = match saved {
+        let TakenOver { tasks: state, edits, without_box } = match saved {
             Some(saved) => {
                 let tasks = serde_json::from_value(saved).map_err(|error| state_fault(&error))?;
-                TakenOver { tasks, edits: Vec::new() }
+                TakenOver { tasks, ..TakenOver::default() }
             }
             None => taken_over(&roadmap, &setup).await?,
         };
         setup.file.remove_leftovers();
-        // A process may have been killed after it had written a box.
-        let is_ours = |begun: &BegunTask| begun.has_box || begun.record.status == TaskStatus::Completed;
-        let written = state.begun.iter().filter(|(_, begun)| is_ours(begun)).map(|(id, _)| id.to_string());
-        let mut written: Vec<String> = written.collect();
-        if is_new_run && roadmap.tasks.iter().any(|task| task.done) {
-            // The commits of these may land only now.
-            let states = setup.memory.load_all().await?.into_iter();
-            let earlier = states.filter_map(|state| serde_json::from_value::<SavedTasks>(state).ok());
-            let with_box = |(id, begun): (TaskId, BegunTask)| begun.has_box.then(|| id.to_string());
-            written.extend(earlier.flat_map(|earlier| earlier.begun.into_iter().filter_map(with_box)));
-        }
-        setup.file.has_written(written.into_iter(), state.growth.added.clone());
         let mut plan =
             Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
         plan.state.began.get_or_insert_with(Timestamp::now);
+        let dropped = if is_new_run { plan.adopt_boxes(&without_box).await? } else { Vec::new() };
+        plan.remember_boxes();
         if is_new_run && !(plan.state.begun.is_empty() && edits.is_empty()) {
             plan.keep_taken_over(edits).await?;
         }
@@ -116,9 +106,22 @@ impl TaskPlan {
         let edit = compare(&before, &plan.roadmap, &plan.begun());
         plan.check_again(&plan.roadmap.clone()).await?;
         plan.take_over(edit).await?;
-        plan.plan_tasks(&[]).await?;
+        plan.plan_tasks(&dropped).await?;
         plan.recall().await?;
         Ok(plan)
+    }
+
+    /// Says which boxes are not the user's. A process may have been killed after it had written one.
+    fn remember_boxes(&self) {
+        let is_ours = |begun: &&BegunTask| begun.has_box || begun.record.status == TaskStatus::Completed;
+        let ours = self.state.begun.values().filter(is_ours).map(|begun| begun.task.id.to_string());
+        self.setup.file.has_written(ours, self.state.growth.added.clone());
+    }
+
+    /// The commits of what an earlier run has completed may not have come home, so their boxes follow once its checks have passed again.
+    fn withhold_boxes(&self) {
+        let of_earlier = self.state.begun.values().filter(|begun| begun.was_settled_before);
+        self.setup.file.withhold(of_earlier.map(|begun| begun.task.id.to_string()).collect());
     }
 
     /// Completes the view for others with what the journal knows. Earlier runs are read only if all of the view is new.
@@ -450,9 +453,14 @@ impl TaskPlan {
 impl Plan for TaskPlan {
     async fn next(&mut self, _: &RunState) -> Result<NextAction, Fault> {
         self.setup.store.ensure_writable().await?;
+        if self.is_new {
+            self.withhold_boxes();
+        }
         self.judge_unjudged().await?;
         self.write_accepted().await?;
         self.read_file().await?;
+        // Before anything lands: a box that is not true any more does not follow.
+        self.reconcile().await?;
         self.write_boxes().await?;
         self.report_problems().await?;
         self.setup.examiner.prepare().await?;
@@ -490,6 +498,7 @@ impl Plan for TaskPlan {
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
         self.setup.examiner.confirm().await?;
         self.is_confirmed = true;
+        self.setup.file.withhold(BTreeSet::new());
         // What failed loses its box before the boxes follow the commits that land.
         self.reconcile().await?;
         self.write_boxes().await

@@ -12,7 +12,7 @@ mod schema;
 mod session_costs;
 mod writer;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -139,6 +139,11 @@ impl SqliteJournal {
     /// `None` if there never was a `status.json`, or if the user has started over since.
     pub async fn recorded_status(&self) -> Result<Option<RecordedStatus>, Fault> {
         self.writer.run(records::recorded_status).await
+    }
+
+    /// Ids of all deliverables that have ever passed.
+    pub async fn ever_passed(&self) -> Result<HashSet<String>, Fault> {
+        self.writer.run(records::ever_passed).await
     }
 
     /// Records that a deliverable was verified in the current pass of `sync`.

@@ -3,6 +3,7 @@
 //! A change is recorded in the journal with the resulting text, then the file is replaced, then the journal
 //! is updated. If a kill interrupts this, the next start finishes it.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -165,6 +166,11 @@ impl StatusStore {
             after => self.write(after)?,
         }
         self.journal.status_applied(intent.id).await
+    }
+
+    /// Ids of all deliverables that have ever passed, as the journal knows it.
+    pub async fn ever_passed(&self) -> Result<HashSet<String>, Fault> {
+        self.journal.ever_passed().await
     }
 
     /// Restores a deleted file from the journal. Returns what was restored.

@@ -1,5 +1,6 @@
 //! The tasks of a roadmap as deliverables of the project: in status.json, with their checks in the registry, through the usual writers.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -122,6 +123,10 @@ impl TaskStore for RoadmapTasks {
             return Ok(());
         }
         self.change(|status, today| apply(status, tasks, dropped, forgets_blocked, today)).await
+    }
+
+    async fn ever_passed(&self) -> Result<HashSet<String>, Fault> {
+        self.status.ever_passed().await
     }
 
     async fn reopen(&self, id: &str) -> Result<(), Fault> {

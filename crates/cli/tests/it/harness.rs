@@ -638,6 +638,55 @@ fn a_reviewed_task_lands_before_the_next_one_although_its_run_was_killed() {
     assert!(project.path("good.txt").exists() && !project.path("bad.txt").exists(), "{}", run.stderr);
 }
 
+/// What says that it is done, its box and an earlier run, is not what is on the user's branch.
+#[test]
+fn a_completed_task_whose_work_is_gone_is_done_again() {
+    let project = project("## Tasks\n- [ ] **a**: Make a\n  - check: `test -f a.txt`\n").in_workspace();
+    let model = model(&builds("a", &[]));
+    let run = |args: &[&str]| {
+        let run = project.run(&model, &[&["harness", "run"], args].concat());
+        run.assert_ended("all_passed", 0);
+        assert!(project.read("ROADMAP.md").contains("[x] **a**"), "{}", run.stderr);
+        run
+    };
+    run(&["--land", "never"]);
+    let discarded = project.autonoe(None).args(["land", "--discard"]).output().expect("started");
+    assert!(discarded.status.success());
+    let again = run(&[]);
+    assert_eq!(tasks(&again), ["a"], "{}", again.stderr);
+    let open = "The task a is open again: it had passed, but it was made pending again.";
+    assert!(again.stderr.contains(open) && !again.stderr.contains("left out"), "{}", again.stderr);
+    assert_eq!(project.git(&["log", "-2", "--format=%s"]), "Mark the task a as completed\na");
+    project.git(&["rm", "-q", "a.txt"]);
+    project.git(&["commit", "-qm", "mine"]);
+    assert_eq!(tasks(&run(&[])), ["a"], "its check fails");
+    assert!(project.path("a.txt").exists());
+    assert!(tasks(&run(&[])).is_empty());
+    assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
+}
+
+/// No check finds that out.
+#[test]
+fn a_reviewed_task_whose_commits_the_user_has_removed_is_done_again() {
+    let project =
+        project("## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n").in_workspace();
+    let review = r#"
+        [[conversation]]
+        when = ["an independent review", "1. the text is good"]
+          [[conversation.turn]]
+          call = [{ tool = "mcp__autonoe__review", input = { deliverableId = "good", holds = true, reason = "I read it." } }]
+          [[conversation.turn]]
+          text = "Reviewed."
+    "#;
+    let model = model(&[builds("good", &[]), review.to_owned()].concat());
+    project.run(&model, &["harness", "run"]).assert_ended("all_passed", 0);
+    project.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["good", "good"], "its work and its review: {}", run.stderr);
+    assert!(project.path("good.txt").exists());
+}
+
 #[test]
 fn a_killed_harness_scores_each_session_once_and_raises_each_alert_once() {
     let roadmap = "## Tasks\n- [ ] **a**: Do it\n  - max_iterations: 9\n  - check: `test -f never`\n";

@@ -1,7 +1,7 @@
 //! What a run takes over from the one before it, if that did not finish the roadmap: otherwise each start would give a task all of its
 //! attempts again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
@@ -11,7 +11,7 @@ use super::state::{BegunTask, SavedTasks};
 use super::store::Standing;
 use super::{DO_IT_AGAIN, TaskPlan};
 use crate::roadmap::{Roadmap, Task, TaskId, is_same_work};
-use crate::schedule::TaskStatus;
+use crate::schedule::{TaskRecord, TaskStatus};
 
 /// What the last run has left for this one.
 #[derive(Default)]
@@ -19,12 +19,16 @@ pub(super) struct TakenOver {
     pub tasks: SavedTasks,
     /// What becomes of tasks that were edited since, a sentence each.
     pub edits: Vec<String>,
+    /// Tasks whose box was not checked when it ended.
+    pub without_box: HashSet<TaskId>,
 }
 
 impl SavedTasks {
     /// What the next run continues with: all but the tasks that the user has edited meanwhile or has made pending again.
     pub(super) fn for_next_run(self, roadmap: &Roadmap, status: &ProjectStatus) -> TakenOver {
         let mut edits = Vec::new();
+        let is_without_box = |(id, begun): (&TaskId, &BegunTask)| (!begun.has_box).then(|| id.clone());
+        let without_box = self.begun.iter().filter_map(is_without_box).collect();
         let begun = self.begun.into_iter().filter_map(|(id, begun)| {
             let (task, item) = (roadmap.task(id.as_str())?, status.find(id.as_str())?);
             let is_open = Standing::of(task, item) == Standing::Open;
@@ -33,7 +37,7 @@ impl SavedTasks {
         });
         let begun: BTreeMap<TaskId, BegunTask> = begun.collect();
         let current = self.current.filter(|id| begun.contains_key(id));
-        TakenOver { tasks: Self { judged: 0, current, begun, ..self }, edits }
+        TakenOver { tasks: Self { judged: 0, current, begun, ..self }, edits, without_box }
     }
 }
 
@@ -49,6 +53,13 @@ impl BegunTask {
             }
         };
         continues.then(|| Self { task: now.clone(), was_settled_before, ..self })
+    }
+
+    /// Completed by an earlier run. If it turns out not to be, it gets all of its attempts again.
+    fn adopted(self, task: Task) -> Self {
+        let record = TaskRecord { status: TaskStatus::Completed, attempts: 0 };
+        let (was_settled_before, has_box) = (true, true);
+        Self { task, record, failure: None, was_settled_before, has_box, ..self }
     }
 
     /// What the user's edit means; `None` if the task is as it was, or was not begun.
@@ -80,6 +91,36 @@ impl BegunTask {
 }
 
 impl TaskPlan {
+    /// A checked box of a task that an earlier run has completed is ours, and its deliverable says whether it is still true. Every other one
+    /// is the user's word: tasks with an open deliverable, which is not to be done any more then, are returned.
+    pub(super) async fn adopt_boxes(&mut self, without_box: &HashSet<TaskId>) -> Result<Vec<TaskId>, Fault> {
+        let done: Vec<Task> =
+            self.roadmap.tasks.iter().filter(|task| self.is_done_by_user(task)).cloned().collect();
+        if done.is_empty() {
+            return Ok(Vec::new());
+        }
+        let status = self.load_status().await?;
+        let ever_passed = self.setup.store.ever_passed().await?;
+        let states = self.setup.memory.load_all().await?.into_iter();
+        // What a version with another format has saved is not worth a failed run.
+        let states = states.filter_map(|state| serde_json::from_value::<SavedTasks>(state).ok());
+        let mut last_known: BTreeMap<TaskId, BegunTask> = states.flat_map(|state| state.begun).collect();
+        let mut dropped = Vec::new();
+        for task in done {
+            let Some(item) = status.find(task.id.as_str()).filter(|item| item.is_active()) else { continue };
+            let is_ours = ever_passed.contains(task.id.as_str()) && !without_box.contains(&task.id);
+            match Standing::of(&task, item) {
+                Standing::Open if !is_ours => dropped.push(task.id),
+                Standing::Open | Standing::Completed => {
+                    let known = last_known.remove(&task.id).unwrap_or_else(|| BegunTask::new(&task));
+                    self.state.begun.insert(task.id.clone(), known.adopted(task));
+                }
+                Standing::Unreviewed | Standing::Refuted | Standing::Blocked(_) => {}
+            }
+        }
+        Ok(dropped)
+    }
+
     /// Saves what was taken over, so that a process that is killed now continues with the same, and says it.
     pub(super) async fn keep_taken_over(&self, edits: Vec<String>) -> Result<(), Fault> {
         self.save().await?;

@@ -1,5 +1,6 @@
 //! What became of tasks: their deliverables say it, and the state of the plan follows. Others are shown every change.
 
+use autonoe_core::check::Assurance;
 use autonoe_core::event::RunEvent;
 use autonoe_core::fault::Fault;
 use jiff::Timestamp;
@@ -83,7 +84,14 @@ impl TaskPlan {
                 (Standing::Unreviewed, _) => {}
                 (Standing::Open, TaskStatus::Failed) => self.block_if_used_up(&id).await?,
                 (Standing::Open, TaskStatus::Completed) => {
-                    let why = "it had passed, but its checks failed when they were run again";
+                    let why = match item.assurance() {
+                        Some(Assurance::Failed) => {
+                            "it had passed, but its checks failed when they were run again"
+                        }
+                        Some(Assurance::Verified | Assurance::Claimed) | None => {
+                            "it had passed, but it was made pending again"
+                        }
+                    };
                     self.fail_attempt(id.as_str(), why.to_owned()).await?;
                     self.block_if_used_up(&id).await?;
                 }
@@ -159,6 +167,11 @@ impl TaskPlan {
             TaskStatus::Blocked => (TASK_BLOCKED, Severity::Critical),
             TaskStatus::Pending | TaskStatus::InProgress | TaskStatus::Failed | TaskStatus::Growth => return,
         };
+        // Nothing is known of it but its box, which the view has.
+        let is_completed = begun.record.status == TaskStatus::Completed;
+        if is_completed && begun.was_settled_before && begun.history.completed.is_none() {
+            return;
+        }
         let record = &self.setup.record;
         let error = (begun.record.status == TaskStatus::Blocked).then_some(begun.settled_because.as_str());
         let since = begun.history.completed.unwrap_or_else(Timestamp::now);

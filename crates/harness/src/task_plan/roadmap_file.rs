@@ -30,6 +30,8 @@ struct KnownText {
     text: String,
     /// Tasks whose boxes this run has checked or unchecked.
     own_boxes: BTreeSet<String>,
+    /// Those of them that nothing may commit yet.
+    withheld: BTreeSet<String>,
     /// Tasks that this run has added, as they were inserted.
     own_tasks: Vec<String>,
 }
@@ -86,6 +88,7 @@ impl RoadmapFile {
         for (id, is_done) in boxes {
             text = set_done(&text, id, is_done).unwrap_or(text);
             known.own_boxes.insert(id.to_owned());
+            known.withheld.remove(id);
         }
         self.replace(&before, &text)?;
         // An edit that nobody has looked at yet stays one.
@@ -128,6 +131,11 @@ impl RoadmapFile {
         known.own_tasks.extend(tasks);
     }
 
+    /// Tasks whose boxes are taken for the user's edits until another call says otherwise, so that nothing commits them.
+    pub(super) fn withhold(&self, ids: BTreeSet<String>) {
+        self.known().withheld = ids;
+    }
+
     fn read(&self) -> Result<String, Fault> {
         read(&self.project, &self.name).map_err(|error| self.failed(&error.to_string()))
     }
@@ -157,8 +165,8 @@ impl OwnEdits for RoadmapFile {
 
     fn describe(&self, committed: &str, now: &str) -> Option<String> {
         let known = self.known();
-        let ((before, were_done), (after, are_done)) =
-            (uncheck(committed, &known.own_boxes), uncheck(now, &known.own_boxes));
+        let own: BTreeSet<String> = known.own_boxes.difference(&known.withheld).cloned().collect();
+        let ((before, were_done), (after, are_done)) = (uncheck(committed, &own), uncheck(now, &own));
         // Their boxes were not checked when they were inserted.
         let without_new =
             |text: String| known.own_tasks.iter().fold(text, |text, tasks| text.replacen(tasks, "", 1));

@@ -1,5 +1,7 @@
 //! Where the tasks of a roadmap are kept: as deliverables of the same id, so that claims, checks and reports mean the same as in a run.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use autonoe_core::check::Assurance;
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus};
@@ -14,6 +16,9 @@ pub trait TaskStore: StatusReader {
     /// Makes these tasks deliverables with their checks, or brings their deliverables up to date. `dropped` are tasks that are not to be
     /// done any more.
     async fn plan_tasks(&self, tasks: &[&Task], dropped: &[TaskId]) -> Result<(), Fault>;
+
+    /// Ids of all deliverables that have ever passed, also in earlier runs and those that are pending now.
+    async fn ever_passed(&self) -> Result<HashSet<String>, Fault>;
 
     /// Makes a task pending again.
     async fn reopen(&self, id: &str) -> Result<(), Fault>;

@@ -1,5 +1,6 @@
 mod view;
 
+use std::collections::HashSet;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use autonoe_core::check::Review;
+use autonoe_core::check::{Assurance, CheckAuthor, Finding, Review};
 use autonoe_core::deliverable::{Deliverable, DeliverableStatus, NewDeliverable};
 use autonoe_core::event::RunEvent;
 use autonoe_core::examiner::{Confirmation, Examination, Examiner, FailedRecheck, Proposal};
@@ -16,6 +17,7 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::instruction::{Instructions, Phase};
 use autonoe_core::ledger::Ledger;
 use autonoe_core::outcome::{RunOutcome, SessionEnd};
+use autonoe_core::own_edits::OwnEdits as _;
 use autonoe_core::plan::{
     Iteration, NextAction, NextSession, Plan, PlanMemory, PlanVerdict, RunState, SessionOutput, StatusReader,
 };
@@ -43,6 +45,7 @@ struct World {
     events: Mutex<Vec<RunEvent>>,
     /// Ids that fail when everything is checked again; once.
     regressing: Mutex<Vec<String>>,
+    ever_passed: Mutex<HashSet<String>>,
 }
 
 impl World {
@@ -53,7 +56,26 @@ impl World {
     }
 
     fn set(&self, id: &str, status: DeliverableStatus) {
-        self.change(id, |item| (item.status, item.review) = (status, None));
+        self.change(id, |item| (item.status, item.review, item.finding) = (status, None, None));
+        if status == DeliverableStatus::Passed {
+            self.ever_passed.lock().expect("no panic").insert(id.to_owned());
+        }
+    }
+
+    /// As the examiner does when the checks of what had passed fail.
+    fn fail_checks(&self, id: &str) {
+        self.set(id, DeliverableStatus::Pending);
+        let finding = Finding {
+            assurance: Assurance::Failed,
+            commit: None,
+            tree: None,
+            at: Timestamp::UNIX_EPOCH,
+            checks_by: CheckAuthor::User,
+            partial_layer: None,
+            flaky: None,
+            unchecked: None,
+        };
+        self.change(id, |item| item.finding = Some(finding));
     }
 
     fn status_of(&self, id: &str) -> DeliverableStatus {
@@ -102,6 +124,10 @@ impl TaskStore for World {
         Ok(())
     }
 
+    async fn ever_passed(&self) -> Result<HashSet<String>, Fault> {
+        Ok(self.ever_passed.lock().expect("no panic").clone())
+    }
+
     async fn reopen(&self, id: &str) -> Result<(), Fault> {
         self.set(id, DeliverableStatus::Pending);
         Ok(())
@@ -136,7 +162,7 @@ impl Examiner for World {
 
     async fn confirm(&self) -> Result<Confirmation, Fault> {
         let regressed = std::mem::take(&mut *self.regressing.lock().expect("no panic"));
-        regressed.iter().for_each(|id| self.set(id, DeliverableStatus::Pending));
+        regressed.iter().for_each(|id| self.fail_checks(id));
         Ok(Confirmation { regressed, project: Vec::new() })
     }
 
@@ -708,7 +734,7 @@ async fn work_of_an_earlier_run_that_fails_its_checks_is_open_again() {
     fixture.world.set("a", PASSED);
     let mut plan = fixture.plan().await;
     plan.next(&RunState::default()).await.expect("next");
-    fixture.world.set("a", PENDING);
+    fixture.world.fail_checks("a");
     let text = fixture.next(&mut plan).await.instruction.text;
     assert!(
         text.contains("The work of an earlier run failed: it had passed, but its checks failed"),
@@ -716,4 +742,78 @@ async fn work_of_an_earlier_run_that_fails_its_checks_is_open_again() {
     );
     let said = fixture.world.said();
     assert!(said.iter().any(|said| said.starts_with("The task a is open again: it had passed")), "{said:?}");
+}
+
+/// A task that a finished run has completed, and the next run.
+async fn after_a_finished_run() -> Fixture {
+    let mut fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n- [ ] **b**: Two\n");
+    let mut plan = fixture.plan().await;
+    for _ in 0..2 {
+        fixture.play(&mut plan, PASSED).await;
+    }
+    plan.ended().await.expect("ended");
+    fixture.world.has_finished.store(true, Ordering::Relaxed);
+    fixture.end_run();
+    fixture
+}
+
+#[tokio::test]
+async fn a_completed_task_that_is_pending_again_loses_its_box_and_is_done_again() {
+    // As after `land --discard`; and although nothing is known of the run, as after --fresh.
+    for is_known in [true, false] {
+        let mut fixture = after_a_finished_run().await;
+        fixture.world.set("a", PENDING);
+        if !is_known {
+            *fixture.world.earlier.lock().expect("no panic") = None;
+        }
+        let mut plan = fixture.plan().await;
+        let session = fixture.next(&mut plan).await;
+        let open = "## Tasks\n- [ ] **a**: One\n- [x] **b**: Two\n";
+        assert_eq!((session.instruction.step.as_deref(), fixture.roadmap().as_str()), (Some("a"), open));
+        let (id, verdict) = fixture.play(&mut plan, PASSED).await;
+        assert!(id == "a" && matches!(verdict, PlanVerdict::Done(RunOutcome::AllPassed)), "{id} {verdict:?}");
+        let said = fixture.world.said();
+        let open = "The task a is open again: it had passed, but it was made pending again.";
+        assert!(said.iter().any(|said| said == open), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_of_a_finished_run_that_fails_its_checks_is_done_again() {
+    let mut fixture = after_a_finished_run().await;
+    fixture.world.regressing.lock().expect("no panic").push("a".to_owned());
+    let mut plan = fixture.plan().await;
+    let (id, verdict) = fixture.play(&mut plan, PENDING).await;
+    assert!(id == "a" && matches!(verdict, PlanVerdict::Idle), "{id} {verdict:?}");
+    assert_eq!(fixture.roadmap(), "## Tasks\n- [ ] **a**: One\n- [x] **b**: Two\n");
+    plan.ended().await.expect("ended");
+    fixture.end_run();
+    // By hand, and with a box of the user's: that is the user's word.
+    fixture.write(&fixture.roadmap().replace("[ ]", "[x]"));
+    fixture.world.has_finished.store(false, Ordering::Relaxed);
+    let mut plan = fixture.plan().await;
+    let next = plan.next(&RunState::default()).await.expect("next");
+    assert!(matches!(next, NextAction::Done(RunOutcome::AllPassed)), "{next:?}");
+    let status = fixture.world.status.lock().expect("no panic").clone().expect("a status");
+    assert!(!status.find("a").expect("a deliverable").is_active(), "it is not to be done any more");
+}
+
+/// The commits of an earlier run may not be on the user's branch.
+#[tokio::test]
+async fn a_box_of_an_earlier_run_is_committed_after_its_checks_have_passed_again() {
+    let mut fixture = after_a_finished_run().await;
+    let done = fixture.roadmap();
+    let (open, with_c) = (done.replace("[x]", "[ ]"), format!("{done}- [ ] **c**: Three\n"));
+    fixture.write(&with_c);
+    let mut plan = fixture.plan().await;
+    let committed = format!("{open}- [ ] **c**: Three\n");
+    let message = |plan: &TaskPlan| plan.setup.file.describe(&committed, &fixture.roadmap());
+    assert!(message(&plan).is_some(), "they are not the user's edits");
+    let session = fixture.next(&mut plan).await;
+    assert_eq!((session.instruction.step.as_deref(), message(&plan)), (Some("c"), None));
+    fixture.world.set("c", PASSED);
+    let finished = fixture.finished(session, SessionEnd::Completed, 1);
+    plan.judge(&finished).await.expect("judged");
+    let message = plan.setup.file.describe(&committed, &fixture.roadmap());
+    assert_eq!(message.as_deref(), Some("Mark the tasks a, b, c as completed"));
 }

@@ -1,6 +1,6 @@
 //! SQL for writing records and for restoring the state of a run that is resumed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use autonoe_core::agent::Instruction;
@@ -562,6 +562,12 @@ pub(super) fn recorded_status(db: &Connection) -> Result<Option<RecordedStatus>>
     let count = "SELECT COUNT(DISTINCT deliverable) FROM status_changes";
     let deliverables = db.query_row(count, [], |row| row.get(0))?;
     Ok(Some(RecordedStatus { at, text, deliverables }))
+}
+
+/// Ids of all deliverables that have ever passed.
+pub(super) fn ever_passed(db: &Connection) -> Result<HashSet<String>> {
+    let query = "SELECT DISTINCT deliverable FROM status_changes WHERE new = 'passed'";
+    db.prepare(query)?.query_map([], |row| row.get(0))?.collect()
 }
 
 /// The latest change that may not have been applied.
