@@ -68,7 +68,7 @@ pub use self::request::RunRequest;
 use self::resolve::{ResolvedRun, ResolvedWorker, RunBackend};
 pub use self::roadmap_job::{RoadmapJob, name_in_project};
 use self::run_workers::{BuiltBackend, RunWorkers, built_backend, serve_calls};
-use self::status_setup::{StatusSetup, reset_lost};
+use self::status_setup::{StatusSetup, reset_lost, vanished};
 use self::task_store::LandableTasks;
 use crate::arguments::CommonArgs;
 use crate::detach::{leave_terminal, start_detached};
@@ -308,6 +308,12 @@ impl Screen {
                     }
                 }
             }
+        }
+        if locked.has_project_lock() {
+            let (sinks, span) = (sinks.clone(), span.clone());
+            status.restore_vanished(Box::new(move |status| {
+                sinks.emit(&span, RunEvent::Warning { message: vanished(status) });
+            }));
         }
         if let Some(spec) = job.planned_spec()
             && project.planned_spec().is_none()

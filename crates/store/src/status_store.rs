@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use autonoe_core::clock::Clock;
@@ -41,7 +41,12 @@ pub struct StatusStore {
     writing: Mutex<()>,
     redactor: Redactor,
     secrets: SecretValues,
+    /// Hears that the file was restored because it had vanished during the run; `None` if it is not restored then.
+    on_restored: OnceLock<RestoreListener>,
 }
+
+/// Is shown the deliverables that were restored.
+pub type RestoreListener = Box<dyn Fn(&ProjectStatus) + Send + Sync>;
 
 impl StatusStore {
     /// Applies a change of the user's, as if the user had edited the file. The caller must hold the project lock.
@@ -80,7 +85,14 @@ impl StatusStore {
             writing: Mutex::new(()),
             redactor: Redactor::default(),
             secrets: SecretValues::default(),
+            on_restored: OnceLock::new(),
         }
+    }
+
+    /// From now on a file that vanishes, as after `git clean`, is restored from the journal before anyone notices.
+    pub fn restore_vanished(&self, on_restored: RestoreListener) {
+        // Ignored: there is a listener already.
+        let _ = self.on_restored.set(on_restored);
     }
 
     /// Keeps none of these values in what agents say.
@@ -135,6 +147,9 @@ impl StatusStore {
     ) -> Result<(T, Vec<StatusChange>), ChangeError> {
         let _writing = self.writing.lock().await;
         let today = self.today();
+        if self.on_restored.get().is_some() && read_status_text(&self.path)?.is_none() {
+            self.restore_as_only_writer().await?.iter().for_each(|status| self.say_restored(status));
+        }
         let (mut file, before) = match read_file(&self.path)? {
             Some((file, text)) => (file, sha256_hex(text.as_bytes())),
             None => (StatusFile::empty(today), String::new()),
@@ -176,6 +191,10 @@ impl StatusStore {
     /// Restores a deleted file from the journal. Returns what was restored.
     pub async fn restore(&self) -> Result<Option<ProjectStatus>, Fault> {
         let _writing = self.writing.lock().await;
+        self.restore_as_only_writer().await
+    }
+
+    async fn restore_as_only_writer(&self) -> Result<Option<ProjectStatus>, Fault> {
         if read_status(&self.path)?.is_some() {
             return Ok(None);
         }
@@ -187,6 +206,12 @@ impl StatusStore {
         self.write(&text)?;
         self.journal.status_applied(intent).await?;
         Ok(Some(status))
+    }
+
+    fn say_restored(&self, status: &ProjectStatus) {
+        if let Some(on_restored) = self.on_restored.get() {
+            on_restored(status);
+        }
     }
 
     /// Makes the next session plan from scratch. Backs up an existing file to `backup`; returns whether there
@@ -246,7 +271,18 @@ impl StatusStore {
 #[async_trait]
 impl StatusReader for StatusStore {
     async fn load(&self) -> Result<Option<ProjectStatus>, Fault> {
-        read_status(&self.path)
+        let found = read_status(&self.path)?;
+        if found.is_some() || self.on_restored.get().is_none() {
+            return Ok(found);
+        }
+        match self.restore().await? {
+            Some(restored) => {
+                self.say_restored(&restored);
+                Ok(Some(restored))
+            }
+            // Another reader has restored it, or there never was one.
+            None => read_status(&self.path),
+        }
     }
 
     async fn ensure_writable(&self) -> Result<(), Fault> {

@@ -70,6 +70,15 @@ impl StatusSetup<'_> {
     }
 }
 
+/// What is said when the file was deleted during the run.
+pub fn vanished(restored: &ProjectStatus) -> String {
+    let tally = restored.tally();
+    format!(
+        ".autonoe/status.json was deleted during the run, so it was restored from the journal: {} deliverable(s), {} passed.",
+        tally.total, tally.passed
+    )
+}
+
 /// Makes claimed deliverables pending again that passed with commits which are lost; what was verified is looked at again by checks. Returns a
 /// sentence for the user, `None` if there are none.
 pub async fn reset_lost(status: &StatusStore, lost: &BTreeSet<String>) -> Result<Option<String>, Fault> {

@@ -306,6 +306,27 @@ fn others_see_that_a_harness_is_paused_by_command() {
     RunOutput::from(child.wait_with_output().expect("ended")).assert_ended("all_passed", 0);
 }
 
+/// As by `git clean -fd`: git neither tracks nor ignores the directory.
+#[test]
+fn a_status_file_that_is_deleted_during_the_run_is_restored_and_that_is_said() {
+    let project = project(ROADMAP);
+    let waits = "touch ready; until [ -e go ]; do sleep 0.05; done; ";
+    let script = [builds("list", &[]), super::support::builds_with("cart", waits, ""), builds("pay", &[])];
+    let model = model(&script.concat());
+    let mut command = project.command(&model, &["harness", "run"]);
+    let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
+    let child = child.expect("started");
+    until("a session works", || project.path("ready").exists());
+    fs::remove_dir_all(project.path(".autonoe")).expect("removed");
+    fs::write(project.path("go"), "").expect("written");
+    let run = RunOutput::from(child.wait_with_output().expect("ended"));
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["list", "cart", "pay"], "{}", run.stderr);
+    let said = ".autonoe/status.json was deleted during the run, so it was restored from the journal: 3 deliverable(s), 1 passed.";
+    assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.stderr);
+    assert_eq!(project.statuses().len(), 3);
+}
+
 /// Where the session starts is where its agent's commands run; the checks run in the root, as the documentation says.
 #[test]
 fn a_session_starts_in_the_directory_of_its_task() {

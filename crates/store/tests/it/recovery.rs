@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use autonoe_core::deliverable::DeliverableStatus::Passed;
+use autonoe_core::deliverable::DeliverableStatus::{Passed, Pending};
 use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ProjectStatus;
 use autonoe_store::{StatusStore, sha256_hex};
@@ -183,6 +185,35 @@ async fn a_deleted_file_is_restored_from_the_journal() {
     assert_eq!(store.restore().await.unwrap(), None);
     assert_eq!(StatusStore::deleted(&fixture.project).unwrap(), None);
     set(&store, "B", Passed).await.unwrap();
+}
+
+/// As by `git clean`, while agents work.
+#[tokio::test]
+async fn a_file_that_vanishes_during_a_run_is_restored_by_whoever_needs_it() {
+    let fixture = StoreFixture::new();
+    let store = fixture.store().await;
+    let restored = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&restored);
+    store.restore_vanished(Box::new(move |status| {
+        counted.fetch_add(status.deliverables.len(), Ordering::Relaxed);
+    }));
+    assert_eq!(store.load().await.unwrap(), None, "nothing is recorded");
+    create(&store, &["A", "B"]).await.unwrap();
+    set(&store, "A", Passed).await.unwrap();
+    let remove = || fs::remove_dir_all(fixture.project.autonoe_dir()).unwrap();
+    remove();
+    set(&store, "B", Passed).await.expect("a claim");
+    assert_eq!(restored.load(Ordering::Relaxed), 2);
+    let before = store.load().await.unwrap();
+    remove();
+    assert_eq!(store.load().await.unwrap(), before);
+    assert_eq!(restored.load(Ordering::Relaxed), 4);
+    assert_eq!(store.load().await.unwrap(), before);
+    assert_eq!(restored.load(Ordering::Relaxed), 4, "it is there");
+    assert_eq!(before.unwrap().tally().passed, 2);
+    let passed = store.ever_passed().await.unwrap();
+    set(&store, "A", Pending).await.unwrap();
+    assert_eq!((passed.len(), store.ever_passed().await.unwrap()), (2, passed));
 }
 
 #[tokio::test]
