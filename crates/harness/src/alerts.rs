@@ -171,11 +171,14 @@ impl Alert {
     /// have the same numbers, so the run is a part of it. Who raises an alert takes all of this from the event that it is about, never from
     /// the state of the harness: that may have changed when the event is shown again.
     fn identity(&self) -> String {
-        let [run, task] =
-            ["run", "task"].map(|key| self.context.get(key).map(Value::to_string).unwrap_or_default());
-        // A limit is as near after a crash, in whichever session.
-        let iteration = if self.kind == AlertType::ApproachingLimit { 0 } else { self.iteration };
-        let about = format!("{}\n{run}\n{iteration}\n{task}\n{}", self.kind.name(), self.message);
+        let [run, task, attempt] = ["run", "task", "attempt"]
+            .map(|key| self.context.get(key).map(Value::to_string).unwrap_or_default());
+        // A limit is as near after a crash, in whichever session, and an attempt that gets stuck again after some progress is nothing new.
+        let is_limit = self.kind == AlertType::ApproachingLimit;
+        let is_of_attempt =
+            matches!(self.kind, AlertType::NoProgress | AlertType::StuckRecovery) && !attempt.is_empty();
+        let iteration = if is_limit || is_of_attempt { 0 } else { self.iteration };
+        let about = format!("{}\n{run}\n{iteration}\n{task}\n{attempt}\n{}", self.kind.name(), self.message);
         format!("{:016x}", fingerprint(about.as_bytes()))
     }
 }

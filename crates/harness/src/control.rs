@@ -30,7 +30,7 @@ use crate::roadmap::values::quoted;
 use inbox::INBOX;
 pub use inbox::{InboxCommand, Instruction, MAX_INSTRUCTION, Priority};
 pub use log::LogLevel;
-pub use status_file::{BackendLoss, LoopStatus, LostBackend, StatusFile};
+pub use status_file::{BackendLoss, LoopStatus, LostBackend, StatusFile, TaskAttempt};
 
 pub(crate) const ALERTS: &str = "alerts.log";
 const HARNESS: &str = ".harness";

@@ -20,7 +20,7 @@ use jiff::Timestamp;
 use crate::alerts::{
     Alert, AlertManager, AlertType, NEAR_PERCENT, OnCritical, Severity, first_near, is_near, last_milestone,
 };
-use crate::control::{HarnessDirectory, LogLevel, LoopStatus, LostBackend, StatusFile};
+use crate::control::{HarnessDirectory, LogLevel, LoopStatus, LostBackend, StatusFile, TaskAttempt};
 use crate::kept_state::KeptState;
 use crate::roadmap::Task;
 use crate::runaway::RunawaySign;
@@ -212,6 +212,10 @@ impl HarnessRecord {
         written.note(result.map(drop));
         written.tasks.insert(task.id.to_string(), record.status);
         written.count_tasks();
+        if is_current {
+            let (task, number) = (task.id.to_string(), record.attempts);
+            written.status.last_attempt = Some(TaskAttempt { task, number });
+        }
         written.status.task_id = is_current.then(|| task.id.to_string());
         written.status.task_description = is_current.then(|| task.description.clone());
         written.status.max_iterations = task.max_iterations;
@@ -403,18 +407,33 @@ impl HarnessRecord {
         self.log(LogLevel::of_progress(score), &format!("Session {number} scored {score:.2}"));
         if verdict == ProgressVerdict::Idle && idle == WARNING_AFTER {
             let message = format!("{}.", no_progress(WARNING_AFTER));
-            self.alert(Alert::new(AlertType::NoProgress, message, number, Timestamp::now()));
+            let alert = Alert::new(AlertType::NoProgress, message, number, Timestamp::now());
+            self.alert(self.of_last_attempt(alert));
         }
         // Last: a process that is killed before raises the same alert again, and it is known by its id.
         self.show_status();
     }
 
     fn remedy(&self, number: u32, name: &str, idle_sessions: u32, task: &str) {
-        self.written().status.stuck_state = StuckState::Recovering;
+        {
+            let status = &mut self.written().status;
+            status.stuck_state = StuckState::Recovering;
+            // A process that was killed may have counted it.
+            if number > status.remedy_iteration {
+                status.remedy_iteration = number;
+                status.recovery_attempts += 1;
+            }
+        }
         let message = format!("{}; trying: {name}.", no_progress(idle_sessions));
         let alert = Alert::new(AlertType::StuckRecovery, message, number, Timestamp::now());
-        if self.alert(alert.with("task", task)) {
-            self.written().status.recovery_attempts += 1;
+        self.alert(self.of_last_attempt(alert).with("task", task));
+    }
+
+    /// With the task and the attempt that the last session belonged to.
+    fn of_last_attempt(&self, alert: Alert) -> Alert {
+        match &self.written().status.last_attempt {
+            Some(TaskAttempt { task, number }) => alert.with("task", task.as_str()).with("attempt", *number),
+            None => alert,
         }
     }
 
@@ -521,6 +540,7 @@ impl Sink for HarnessRecord {
                 status.current_iteration = status.current_iteration.max(*sessions_before);
                 // Of another run, if that has fewer.
                 status.scored_iteration = status.scored_iteration.min(*sessions_before);
+                status.remedy_iteration = status.remedy_iteration.min(*sessions_before);
             }
             RunEvent::Notice { message } => self.log(LogLevel::Info, message),
             RunEvent::Warning { message } => self.log(LogLevel::Warning, message),

@@ -61,6 +61,9 @@ pub struct StatusFile {
     /// Number of the last session that has a score.
     #[serde(default)]
     pub scored_iteration: u32,
+    /// Number of the last session after which a remedy began.
+    #[serde(default)]
+    pub remedy_iteration: u32,
     pub recovery_attempts: u32,
     pub alerts_issued: u32,
     #[serde(default)]
@@ -76,6 +79,9 @@ pub struct StatusFile {
     /// Of the sessions that have ended; `None` if a price is unknown.
     #[serde(default)]
     pub cost_usd: Option<f64>,
+    /// The attempt that began last, also when it has ended; `None` before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_attempt: Option<TaskAttempt>,
     /// Why it failed, in a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -85,6 +91,12 @@ pub struct StatusFile {
     /// Backends that a session has found unusable, and none has used since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost_backends: Vec<LostBackend>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskAttempt {
+    pub task: String,
+    pub number: u32,
 }
 
 /// A backend without quota or login: another harness would find the same.

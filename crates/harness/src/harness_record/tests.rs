@@ -160,6 +160,31 @@ fn sessions_without_progress_are_counted_across_processes_and_said_once() {
     assert_eq!(log.matches(" scored ").count(), 6, "{log}");
 }
 
+/// Progress ends a recovery, so the same attempt may be stuck several times.
+#[test]
+fn an_attempt_that_is_stuck_again_raises_the_same_alerts_once() {
+    let project = tempfile::tempdir().expect("directory");
+    let roadmap = Roadmap::parse("## Tasks\n- [ ] **cart**: Add a cart\n", &[]).expect("a roadmap");
+    let record = process(project.path(), 0.0, OnCritical::Continue);
+    let mut number = 0;
+    for attempts in 1..=2 {
+        let at_work = TaskRecord { status: TaskStatus::InProgress, attempts };
+        record.task_changed(&roadmap.tasks[0], at_work, "", None, Timestamp::now());
+        for _ in 0..3 {
+            for verdict in [ProgressVerdict::Idle, ProgressVerdict::Idle, ProgressVerdict::Progressed] {
+                number += 1;
+                on(&record, &RunEvent::Progress { number, score: 0.0, verdict });
+            }
+            on(&record, &remedy(number, "cart", None));
+        }
+        let alerts = record.harness().read_alerts().expect("alerts");
+        let of_kind = |kind| alerts.iter().filter(|alert| alert.kind == kind).count();
+        let expected = attempts as usize;
+        assert_eq!((of_kind(AlertType::NoProgress), of_kind(AlertType::StuckRecovery)), (expected, expected));
+    }
+    assert_eq!(record.written().status.recovery_attempts, 6);
+}
+
 /// "iteration_milestone INFO (every 10)", "model_escalation INFO", "fatal_error ERROR".
 #[test]
 fn milestones_escalations_and_fatal_errors_are_said_once_also_after_a_crash() {
