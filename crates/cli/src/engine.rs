@@ -487,7 +487,12 @@ impl Screen {
         self.console.start();
         let is_alone = locked.with_others(Others::is_empty)?;
         // Requests that are there already are for an earlier run, unless another one works here.
-        let left = if is_alone { ControlDirectory::of(&project).begin() } else { Vec::new() };
+        let control = ControlDirectory::of(&project);
+        let left = match is_alone {
+            true if begun.resumed => control.begin_again(),
+            true => control.begin(),
+            false => Vec::new(),
+        };
         for left in left {
             let message = format!("A request to {left} was left for an earlier run; it is ignored.");
             sinks.emit(&span, RunEvent::Warning { message });

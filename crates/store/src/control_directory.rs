@@ -83,9 +83,18 @@ impl ControlDirectory {
         self.content("pause").is_ok_and(|content| content.is_some())
     }
 
-    /// Forgets a pause and a stop that were meant for an earlier run. Returns what was there. Messages stay.
+    /// A run begins: forgets a pause and a stop that were meant for an earlier one. Returns what was there. Messages stay.
     pub fn begin(&self) -> Vec<&'static str> {
-        let mut left = ["pause", "stop"].to_vec();
+        self.forget(&["pause", "stop"])
+    }
+
+    /// A run whose process was killed begins again: what paused it still does, but that process has stopped.
+    pub fn begin_again(&self) -> Vec<&'static str> {
+        self.forget(&["stop"])
+    }
+
+    fn forget(&self, requests: &[&'static str]) -> Vec<&'static str> {
+        let mut left = requests.to_vec();
         left.retain(|name| self.path.join(name).symlink_metadata().is_ok() && self.remove(name).is_ok());
         left
     }
@@ -183,6 +192,9 @@ mod tests {
         let texts: Vec<&str> = requests.messages.iter().map(|message| message.text.as_str()).collect();
         assert_eq!(texts, ["use sqlite", "not files"]);
         assert_eq!((requests.is_paused, requests.stop), (true, Some(StopRequest::Now)));
+        assert_eq!(control.begin_again(), ["stop"]);
+        assert!(control.is_paused(), "a kill does not end a pause");
+        control.request_stop(StopRequest::Now).expect("stop");
         assert_eq!(requests.ignored, Vec::<String>::new());
         control.remove_message(&first).expect("removed");
         assert_eq!(control.begin(), ["pause", "stop"]);
