@@ -26,6 +26,14 @@ pub fn tasks(run: &RunOutput) -> Vec<&str> {
     run.of_type("session_started").map(|event| event["step"].as_str().expect("a task")).collect()
 }
 
+/// What a command prints on standard output.
+fn json_lines(project: &CliTestProject, args: &[&str], exit_code: i32) -> Vec<Value> {
+    let output = project.autonoe(None).args(args).output().expect("started");
+    assert_eq!(output.status.code(), Some(exit_code));
+    let text = String::from_utf8(output.stdout).expect("text");
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+}
+
 fn alerts(project: &CliTestProject, kind: &str) -> usize {
     let log = project.read(".harness/roadmap/alerts.log");
     log.lines().filter(|line| line.contains(&format!("\"type\":\"{kind}\""))).count()
@@ -441,6 +449,11 @@ fn commands_without_a_model_say_what_would_happen() {
     assert!(first.is_some() && first < second, "{shown}");
     assert!(shown.contains("## Goal\nDescribe the program in README.md"), "{shown}");
     assert!(shown.contains("Decided by 2 check(s).") && shown.contains("Decided by a reviewer."), "{shown}");
+    let lines = json_lines(&project, &["harness", "run", "--dry-run", "--json"], 0);
+    let [greeting, readme, outcome] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&greeting["type"], &greeting["task"]), (&"task_planned".into(), &"greeting".into()));
+    assert!(readme["prompt"].as_str().is_some_and(|prompt| prompt.contains("## Goal")), "{readme}");
+    assert_eq!((&outcome["type"], &outcome["outcome"]), (&"outcome".into(), &"condition_met".into()));
     assert_eq!(project.read("ROADMAP.md"), before);
     assert!(!project.root().join(".harness").exists() && !project.root().join(".autonoe").exists());
     project.write(
@@ -453,6 +466,10 @@ fn commands_without_a_model_say_what_would_happen() {
         assert!(problems.contains("line 6: unknown key 'timout'; did you mean 'timeout'?"), "{problems}");
         assert!(problems.contains("a → b → a"), "{problems}");
     }
+    let lines = json_lines(&project, &["harness", "run", "--json"], 2);
+    let [outcome] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&outcome["outcome"], &outcome["exit_code"]), (&"failed".into(), &2.into()));
+    assert!(outcome["fault"]["message"].as_str().is_some_and(|text| text.contains("a → b → a")), "{outcome}");
     assert!(said(&["harness", "validate", "/etc/hostname"], 2).contains("is not in the project"));
     assert!(said(&["harness", "run", "."], 2).contains("error: . is a directory, not a file."));
     project.write("ROADMAP.md", &before);

@@ -6,8 +6,40 @@ use autonoe_core::duration::format as format_duration;
 use autonoe_harness::roadmap::{Roadmap, Task};
 use autonoe_harness::schedule::{Next, Schedule, TaskRecord, TaskStatus};
 use autonoe_harness::task_plan::prompt_text;
+use serde_json::{Value, json};
 
-/// The tasks in the order in which they would run if each succeeded, with their prompts.
+/// The tasks in the order in which they would run if each succeeded.
+fn in_order(roadmap: &Roadmap) -> Vec<&Task> {
+    let (mut schedule, mut tasks) = (Schedule::new(roadmap), Vec::new());
+    while let Next::Run(id) = schedule.next() {
+        tasks.extend(roadmap.task(id.as_str()));
+        schedule.set(id.as_str(), TaskRecord { status: TaskStatus::Completed, attempts: 1 });
+    }
+    tasks
+}
+
+/// An object for each task, as a line of `--json`.
+pub fn as_json(roadmap: &Roadmap) -> Vec<Value> {
+    let line = |(place, task): (usize, &Task)| {
+        json!({
+            "type": "task_planned",
+            "place": place + 1,
+            "task": task.id.as_str(),
+            "description": task.description,
+            "phase": task.phase,
+            "depends": task.depends.iter().map(|id| id.as_str()).collect::<Vec<_>>(),
+            "attempts": task.attempts(),
+            "max_iterations": task.max_iterations,
+            "timeout_seconds": task.timeout.as_secs(),
+            "checks": task.checks.iter().map(|check| check.command.as_str()).collect::<Vec<_>>(),
+            "success": task.success_criteria,
+            "prompt": prompt(roadmap, task),
+        })
+    };
+    in_order(roadmap).into_iter().enumerate().map(line).collect()
+}
+
+/// The same with their prompts, for people.
 pub fn as_text(roadmap: &Roadmap, growth: Option<NonZeroUsize>) -> String {
     let done = roadmap.tasks.iter().filter(|task| task.done).count();
     let mut text = format!(
@@ -15,14 +47,8 @@ pub fn as_text(roadmap: &Roadmap, growth: Option<NonZeroUsize>) -> String {
         roadmap.name,
         roadmap.tasks.len()
     );
-    let mut schedule = Schedule::new(roadmap);
-    let mut place = 0;
-    while let Next::Run(id) = schedule.next() {
-        place += 1;
-        if let Some(task) = roadmap.task(id.as_str()) {
-            text.push_str(&show(roadmap, task, place));
-        }
-        schedule.set(id.as_str(), TaskRecord { status: TaskStatus::Completed, attempts: 1 });
+    for (place, task) in in_order(roadmap).into_iter().enumerate() {
+        text.push_str(&show(roadmap, task, place + 1));
     }
     if let Some(limit) = growth {
         text.push_str(&format!("\nThen an agent proposes at most {limit} further task(s), which run too.\n"));
@@ -53,7 +79,10 @@ fn show(roadmap: &Roadmap, task: &Task, place: usize) -> String {
         (0, None) => "Decided by its agent, since it has neither checks nor criteria.".to_owned(),
         (count, _) => format!("Decided by {count} check(s)."),
     };
-    let prompt = prompt_text(roadmap, task, |id| Some(format!("(what the session of {id} says last)")));
-    text.push_str(&format!("{decides}\n--- prompt ---\n{prompt}\n---\n"));
+    text.push_str(&format!("{decides}\n--- prompt ---\n{}\n---\n", prompt(roadmap, task)));
     text
+}
+
+fn prompt(roadmap: &Roadmap, task: &Task) -> String {
+    prompt_text(roadmap, task, |id| Some(format!("(what the session of {id} says last)")))
 }

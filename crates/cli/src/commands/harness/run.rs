@@ -4,16 +4,25 @@ use std::io::Read;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
+use autonoe_core::event::RunEvent;
 use autonoe_core::fault::{Fault, FaultLayer};
-use autonoe_core::outcome::exit;
+use autonoe_core::money::Usd;
+use autonoe_core::outcome::{PlanReport, RunOutcome, RunReport, exit};
+use autonoe_core::redact::Redactor;
+use autonoe_core::status::Tally;
 use autonoe_fleet::BEGIN;
 use autonoe_harness::alerts::OnCritical;
 use autonoe_harness::control::HarnessFileError;
 use autonoe_harness::id::check_harness_id;
+use autonoe_harness::roadmap::Roadmap;
+use autonoe_harness::task_plan::RoadmapFile;
 use autonoe_workspace::{LandWhen, OwnEditedFile, SiteOptions};
 use clap::Args;
 use clap_complete::engine::ArgValueCandidates;
+use jiff::Timestamp;
+use serde_json::Value;
 
 use super::{dry_run, open_roadmap};
 use crate::arguments::{CommonArgs, WorkArgs};
@@ -76,15 +85,20 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
         // The supervisor was killed before it had this process on record, so nobody would know of it.
         return Ok(exit::DONE);
     }
-    let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
-    let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
-    if let Err(why) = check_harness_id(&id) {
-        let message = HarnessFileError::Id { id, why }.to_string();
-        return Err(Fault::permanent(FaultLayer::Config, "harness_id", message)
-            .hint("Choose another name with --id."));
-    }
+    let Opened { file, roadmap, id } = open(args, environment).inspect_err(|fault| {
+        if args.common.json {
+            print_json_line(&outcome(&RunOutcome::Failed { fault: fault.clone() }), environment);
+        }
+    })?;
     if args.dry_run {
-        present::print(&dry_run::as_text(&roadmap, args.growth));
+        match args.common.json {
+            true => {
+                let outcome = outcome(&RunOutcome::ConditionMet { reason: NOTHING_RUN.to_owned() });
+                let lines = dry_run::as_json(&roadmap).into_iter().chain([outcome]);
+                lines.for_each(|line| print_json_line(&line, environment));
+            }
+            false => present::print(&dry_run::as_text(&roadmap, args.growth)),
+        }
         return Ok(exit::DONE);
     }
     let on_critical = if args.pause_on_critical { OnCritical::Pause } else { OnCritical::Continue };
@@ -109,6 +123,49 @@ pub fn cmd_run(args: &HarnessRunArgs, environment: &Environment) -> Result<u8, F
     let job = RunJob::Roadmap { job, verifier: args.verifier.as_ref() };
     let request = RunRequest::new(job, &args.common).working(&args.work, site);
     drive(request, environment)
+}
+
+struct Opened {
+    file: RoadmapFile,
+    roadmap: Roadmap,
+    id: String,
+}
+
+fn open(args: &HarnessRunArgs, environment: &Environment) -> Result<Opened, Fault> {
+    let (file, roadmap) = open_roadmap(&args.file, &args.common.project, environment)?;
+    let id = args.id.clone().unwrap_or_else(|| default_id(file.name()));
+    match check_harness_id(&id) {
+        Ok(()) => Ok(Opened { file, roadmap, id }),
+        Err(why) => {
+            let message = HarnessFileError::Id { id, why }.to_string();
+            Err(Fault::permanent(FaultLayer::Config, "harness_id", message)
+                .hint("Choose another name with --id."))
+        }
+    }
+}
+
+/// The reason that the outcome of a dry run has.
+const NOTHING_RUN: &str = "nothing was run (--dry-run).";
+
+/// The last line of `--json`, where there is no run.
+fn outcome(outcome: &RunOutcome) -> Value {
+    let report = RunReport {
+        outcome: outcome.clone(),
+        exit_code: outcome.exit_code(),
+        iterations: 0,
+        duration: Duration::ZERO,
+        cost_usd: Some(Usd::default()),
+        plan: PlanReport::Deliverables(Tally::default()),
+    };
+    // An event can always be written.
+    serde_json::to_value(RunEvent::Outcome(report)).unwrap_or_default()
+}
+
+fn print_json_line(line: &Value, environment: &Environment) {
+    let mut line = line.clone();
+    line["at"] = Timestamp::now().to_string().into();
+    let line = Redactor::new(&environment.secrets()).json(&line).unwrap_or_default();
+    present::print_json(&format!("{line}\n"));
 }
 
 /// Waits until the supervisor of the fleet has this process on record.
