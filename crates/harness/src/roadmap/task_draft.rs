@@ -87,6 +87,13 @@ impl<'a> TaskDraft<'a> {
     }
 
     pub(super) fn add_text(&mut self, line: usize, indent: usize, text: &str, problems: &mut Problems) {
+        let is_check = |(name, value): (&str, &str)| {
+            let names_check = ["check", "checks"].iter().any(|check| name.eq_ignore_ascii_case(check));
+            names_check && value.trim_start().starts_with('`')
+        };
+        if text.split_once(':').is_some_and(is_check) {
+            return problems.push(RoadmapProblem::CheckBlock.at(line));
+        }
         let goal = text.split_once(':').filter(|(name, _)| name.eq_ignore_ascii_case("goal"));
         if let Some((_, value)) = goal {
             return self.add_field(Key::Goal, line, value.trim().to_owned(), problems);

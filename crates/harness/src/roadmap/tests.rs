@@ -258,6 +258,14 @@ fn tasks_that_would_be_lost_are_errors() {
             "## Tasks\n- [ ] **a**: A\n  ```check\n  $ x\n  ```\n",
             "line 3: write each check of a task as an item",
         ),
+        (
+            "## Tasks\n- [ ] **a**: A\n\n  Check: `cat b.txt`\n",
+            "line 4: write each check of a task as an item",
+        ),
+        (
+            "## Tasks\n- [ ] **a**: A\n\n  Goal: Much.\n  Checks: `cat b.txt`\n",
+            "line 5: write each check of a task as an item",
+        ),
         ("## Tasks\n- [ ] **a**: A\n## Tasks\n", "line 3: a second section 'Tasks'"),
         (
             "## Tasks\n- [ ] **a**: A\n  - check: `true` exits 999\n",
@@ -269,6 +277,8 @@ fn tasks_that_would_be_lost_are_errors() {
         let found = errors(text);
         assert!(found.iter().any(|line| line.starts_with(error)), "{text}: {found:?}");
     }
+    let prose = "## Tasks\n- [ ] **a**: A\n\n  Goal: Much.\n  Check: what others do.\n";
+    Roadmap::parse(prose, &[]).expect("no command, so it is a part of the goal");
     // As tasks are often written, but not here: before the first task, after it, and after a goal.
     for line in [
         "-[ ] **a**: A",
