@@ -654,28 +654,6 @@ fn a_box_is_committed_with_commits_that_land_in_a_later_run() {
     assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
 }
 
-#[test]
-fn a_reviewed_task_lands_before_the_next_one_although_its_run_was_killed() {
-    let roadmap = "## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n- [ ] **bad**: Write another\n  - success: it is bad\n  - max_retries: 1\n  - max_iterations: 1\n";
-    let project = project(roadmap).in_workspace();
-    let review = |id: &str, criterion: &str, holds: bool| {
-        format!(
-            "[[conversation]]\nwhen = ['an independent review', '1. {criterion}']\n[[conversation.turn]]\n\
-             call = [{{ tool = 'mcp__autonoe__review', input = {{ deliverableId = '{id}', holds = {holds}, reason = 'I read it.' }} }}]\n\
-             [[conversation.turn]]\ntext = 'Reviewed.'\n"
-        )
-    };
-    let reviews = [review("good", "the text is good", true), review("bad", "it is bad", false)];
-    let model = model(&[builds("good", &[]), builds("bad", &[]), reviews.concat()].concat());
-    let killed =
-        project.command(&model, &["harness", "run"]).env("AUTONOE_CRASH_AT", "session-ended:2").output();
-    assert_eq!(killed.expect("started").status.signal(), Some(9));
-    assert_no_processes_left(&project);
-    let run = project.run(&model, &["harness", "run"]);
-    run.assert_ended("tasks_blocked", 3);
-    assert!(project.path("good.txt").exists() && !project.path("bad.txt").exists(), "{}", run.stderr);
-}
-
 /// What says that it is done, its box and an earlier run, is not what is on the user's branch.
 #[test]
 fn a_completed_task_whose_work_is_gone_is_done_again() {
@@ -723,6 +701,28 @@ fn a_reviewed_task_whose_commits_the_user_has_removed_is_done_again() {
     run.assert_ended("all_passed", 0);
     assert_eq!(tasks(&run), ["good", "good"], "its work and its review: {}", run.stderr);
     assert!(project.path("good.txt").exists());
+}
+
+#[test]
+fn a_reviewed_task_lands_before_the_next_one_although_its_run_was_killed() {
+    let roadmap = "## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n- [ ] **bad**: Write another\n  - success: it is bad\n  - max_retries: 1\n  - max_iterations: 1\n";
+    let project = project(roadmap).in_workspace();
+    let review = |id: &str, criterion: &str, holds: bool| {
+        format!(
+            "[[conversation]]\nwhen = ['an independent review', '1. {criterion}']\n[[conversation.turn]]\n\
+             call = [{{ tool = 'mcp__autonoe__review', input = {{ deliverableId = '{id}', holds = {holds}, reason = 'I read it.' }} }}]\n\
+             [[conversation.turn]]\ntext = 'Reviewed.'\n"
+        )
+    };
+    let reviews = [review("good", "the text is good", true), review("bad", "it is bad", false)];
+    let model = model(&[builds("good", &[]), builds("bad", &[]), reviews.concat()].concat());
+    let killed =
+        project.command(&model, &["harness", "run"]).env("AUTONOE_CRASH_AT", "session-ended:2").output();
+    assert_eq!(killed.expect("started").status.signal(), Some(9));
+    assert_no_processes_left(&project);
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("tasks_blocked", 3);
+    assert!(project.path("good.txt").exists() && !project.path("bad.txt").exists(), "{}", run.stderr);
 }
 
 #[test]
