@@ -12,7 +12,7 @@ mod roadmap_file;
 mod state;
 mod store;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -121,7 +121,7 @@ impl TaskPlan {
     /// The commits of what an earlier run has completed may not have come home, so their boxes follow once its checks have passed again.
     fn withhold_boxes(&self) {
         let of_earlier = self.state.begun.values().filter(|begun| begun.was_settled_before);
-        self.setup.file.withhold(of_earlier.map(|begun| begun.task.id.to_string()).collect());
+        of_earlier.for_each(|begun| self.setup.file.withhold(begun.task.id.as_str()));
     }
 
     /// Completes the view for others with what the journal knows. Earlier runs are read only if all of the view is new.
@@ -498,7 +498,7 @@ impl Plan for TaskPlan {
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
         self.setup.examiner.confirm().await?;
         self.is_confirmed = true;
-        self.setup.file.withhold(BTreeSet::new());
+        self.setup.file.release_all();
         // What failed loses its box before the boxes follow the commits that land.
         self.reconcile().await?;
         self.write_boxes().await

@@ -61,6 +61,11 @@ impl TaskPlan {
                 (Standing::Completed, TaskStatus::Completed) => {}
                 // It was failed by a limit, and an agent claimed it after all.
                 (Standing::Completed, _) => {
+                    // The commits of an earlier run may not have come home.
+                    match is_known {
+                        true => self.setup.file.release(id.as_str()),
+                        false => self.setup.file.withhold(id.as_str()),
+                    }
                     let how = item.assurance_words().unwrap_or_else(|| "claimed".to_owned());
                     let message = match is_known {
                         true => format!("The task {id} is completed ({how})."),

@@ -88,7 +88,6 @@ impl RoadmapFile {
         for (id, is_done) in boxes {
             text = set_done(&text, id, is_done).unwrap_or(text);
             known.own_boxes.insert(id.to_owned());
-            known.withheld.remove(id);
         }
         self.replace(&before, &text)?;
         // An edit that nobody has looked at yet stays one.
@@ -131,9 +130,17 @@ impl RoadmapFile {
         known.own_tasks.extend(tasks);
     }
 
-    /// Tasks whose boxes are taken for the user's edits until another call says otherwise, so that nothing commits them.
-    pub(super) fn withhold(&self, ids: BTreeSet<String>) {
-        self.known().withheld = ids;
+    /// The box of this task is taken for an edit of the user's until it is released, so that nothing commits it.
+    pub(super) fn withhold(&self, id: &str) {
+        self.known().withheld.insert(id.to_owned());
+    }
+
+    pub(super) fn release(&self, id: &str) {
+        self.known().withheld.remove(id);
+    }
+
+    pub(super) fn release_all(&self) {
+        self.known().withheld.clear();
     }
 
     fn read(&self) -> Result<String, Fault> {
