@@ -78,6 +78,11 @@ pub fn overall(report: &RunReport, denied: u32) -> String {
     )
 }
 
+/// The number is that of a session, not how many there were: those that were cut off are not counted in [`overall`].
+pub fn resuming(last_session: u32) -> String {
+    format!("Resuming a run whose process ended unexpectedly after session {last_session}.")
+}
+
 /// What was done so that agents could work from a commit.
 pub fn beginning(beginning: Beginning) -> String {
     let done = match beginning {
@@ -292,7 +297,7 @@ pub fn cut(text: &str, limit: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{cut, debug_line, denied, overall, status_line};
+    use super::{cut, debug_line, denied, overall, resuming, status_line};
     use autonoe_core::deliverable::DeliverableStatus;
     use autonoe_core::event::AgentEvent;
     use autonoe_core::money::Usd;
@@ -330,6 +335,12 @@ mod tests {
             reason: reason.map(str::to_owned),
             assurance,
         }
+    }
+
+    #[test]
+    fn a_run_that_is_resumed_claims_no_count_of_sessions() {
+        let resumed = "Resuming a run whose process ended unexpectedly after session 5.";
+        assert_eq!(resuming(5), resumed);
     }
 
     #[test]

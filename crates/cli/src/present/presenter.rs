@@ -192,9 +192,7 @@ impl Presenter {
                 self.print(MessageLevel::Setback, &messages::waiting(*remaining, *resets_at));
             }
             RunEvent::RunStarted { sessions_before: 0, .. } => {}
-            RunEvent::RunStarted { sessions_before, .. } => self.info(&format!(
-                "Resuming a run whose process ended unexpectedly after {sessions_before} session(s)."
-            )),
+            RunEvent::RunStarted { sessions_before, .. } => self.info(&messages::resuming(*sessions_before)),
             RunEvent::SessionStarted { number, instruction, step, deliverable, model, .. } => {
                 let is_one_of_several = self.at_work().len() > 1;
                 let subject = step.as_ref().or(deliverable.as_ref().filter(|_| is_one_of_several));
