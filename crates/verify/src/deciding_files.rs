@@ -15,7 +15,7 @@ use ignore::WalkBuilder;
 use serde_json::Value;
 
 use crate::dependencies::dependency_of;
-use crate::discovery::{Imports, package_of, runs_nothing};
+use crate::discovery::{Imports, module_run_as, package_of, runs_nothing};
 use crate::harmless_settings::{PYTHON_TOOLS, has_harmless_forms, is_harmless};
 use crate::packages::{listed_in, lists_packages, packages_in};
 use crate::runner_files::{is_code, is_runner_file};
@@ -75,6 +75,8 @@ pub(crate) enum DecidingKind {
     Script,
     /// The `__init__.py` of a package of Python, if it runs something.
     PythonPackage,
+    /// What `python3 -m` runs under its name.
+    PythonProgram,
     /// A package that tests may load.
     Dependency,
     /// Not a file: what one says about packages, which matters only when it is gone.
@@ -207,6 +209,7 @@ pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
         || name == "tsconfig.json"
         || lists_packages(path)
         || package_of(path).is_some()
+        || module_run_as(path).is_some()
         || is_make_file(name)
         || is_test_file(path)
         || is_script(path, entry)
@@ -240,6 +243,7 @@ fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKi
         }
         _ if is_test_file(path) => DecidingKind::Test,
         _ if is_script(path, entry) => DecidingKind::Script,
+        _ if module_run_as(path).is_some() => DecidingKind::PythonProgram,
         _ => return None,
     })
 }
@@ -314,6 +318,7 @@ pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check], scripts: &[String]
         | DecidingKind::Test
         | DecidingKind::Script
         | DecidingKind::PythonPackage
+        | DecidingKind::PythonProgram
         | DecidingKind::Dependency
         | DecidingKind::ListedPackage => true,
         // What no check protects may say where commands are looked for.

@@ -34,6 +34,33 @@ pub(crate) fn package_of(path: &str) -> Option<&str> {
     path.strip_suffix(INIT)?.strip_suffix('/')
 }
 
+/// The name under which `python3 -m` runs a file: a module at the top, or a package.
+pub(crate) fn module_run_as(path: &str) -> Option<&str> {
+    match path.strip_suffix("/__main__.py") {
+        Some(package) => package.rsplit('/').next(),
+        None => path.strip_suffix(".py").filter(|module| !module.contains('/')),
+    }
+}
+
+/// Whether a command runs a module, and gives it something that `is_protected` to judge by.
+pub(crate) fn is_run_with<'a>(
+    mut commands: impl Iterator<Item = &'a String>,
+    module: &str,
+    is_protected: impl Fn(&str) -> bool,
+) -> bool {
+    commands.any(|command| {
+        command.split(['\n', ';', '&', '|']).any(|statement| {
+            let words = statement.split(|c: char| c.is_whitespace() || "\"'=".contains(c));
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            let at = words
+                .windows(2)
+                .position(|pair| pair[0] == "-m" && pair[1].split('.').next() == Some(module));
+            let is_judge = |word: &&str| is_protected(word.trim_start_matches("./").trim_end_matches('/'));
+            at.is_some_and(|at| words[at + 2..].iter().any(is_judge))
+        })
+    })
+}
+
 /// Whether an `__init__.py` runs nothing.
 pub(crate) fn runs_nothing(text: &str) -> bool {
     text.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with('#'))
@@ -50,7 +77,12 @@ pub(crate) fn searched_for_tests<'a>(commands: impl IntoIterator<Item = &'a Stri
             if let ["cd", to, ..] = words[..] {
                 directory = within(&directory, to);
             }
-            let runner = words.iter().position(|word| RUNNERS.contains(word));
+            // Tests themselves import it.
+            let is_run = |at: &usize| match at.checked_sub(1) {
+                Some(before) => words[before] == "-m",
+                None => words[0] != "unittest",
+            };
+            let runner = words.iter().position(|word| RUNNERS.contains(word)).filter(is_run);
             if let Some(start) = runner.and_then(|at| start_of_search(&words[at + 1..])) {
                 found.push(within(&directory, start));
             }
@@ -154,7 +186,10 @@ impl Imports {
 mod tests {
     use std::fs;
 
-    use super::{Imports, imports, is_imported_from, mentions, runs_nothing, searched_for_tests};
+    use super::{
+        Imports, imports, is_imported_from, is_run_with, mentions, module_run_as, runs_nothing,
+        searched_for_tests,
+    };
 
     #[test]
     fn where_runners_look_for_tests() {
@@ -167,6 +202,8 @@ mod tests {
             ("python3 -m unittest tests.test_calc", &[]),
             ("python3 -m coverage run -m unittest discover", &[""]),
             ("python3 -m pytest", &[]),
+            ("nose2", &[""]),
+            ("import sys, unittest\nimport unittest\nunittest.main()\n", &[]),
         ] {
             assert_eq!(searched_for_tests([&command.to_owned()]), found, "{command}");
         }
@@ -185,6 +222,23 @@ mod tests {
         ] {
             assert_eq!(is_imported_from(start, package, is_package), is_imported, "{start} {package}");
         }
+    }
+
+    #[test]
+    fn modules_that_are_run_with_tests_are_told_from_programs() {
+        for (command, module, is_run) in [
+            ("python3 -m runner discover -s tests", "runner", true),
+            ("python3 -m runner.cli ./tests/", "runner", true),
+            ("python3 -m calc add 2 3", "calc", false),
+            ("python3 -m calc; ls tests", "calc", false),
+            ("python3 -m other tests", "runner", false),
+        ] {
+            let found = is_run_with([command.to_owned()].iter(), module, |path| path == "tests");
+            assert_eq!(found, is_run, "{command}");
+        }
+        assert_eq!(module_run_as("src/runner/__main__.py"), Some("runner"));
+        assert_eq!(module_run_as("runner.py"), Some("runner"));
+        assert_eq!(module_run_as("src/runner.py"), None);
     }
 
     #[test]

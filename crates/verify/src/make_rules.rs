@@ -30,8 +30,17 @@ pub(crate) fn in_the_way_of_make(
     let Some(named) = make_targets(check) else { return BTreeSet::new() };
     let mut found = BTreeSet::new();
     let mut known = BTreeSet::new();
-    for (directory, rules) in makefiles(files, cancel) {
-        found.extend(rules.acting().into_iter().map(|target| directory.join(target)));
+    let files: Vec<PathBuf> = files.collect();
+    let others = read_by_make(root, check, &files, cancel);
+    for (directory, rules) in makefiles(files.into_iter(), &others, cancel) {
+        // One that another reads, or a command names, makes its targets where make is.
+        let above = directory.ancestors().take_while(|above| above.starts_with(root));
+        let places: Vec<&Path> = match rules.is_read_elsewhere {
+            true => above.collect(),
+            false => above.take(1).collect(),
+        };
+        let acting = rules.acting().into_iter();
+        found.extend(acting.flat_map(|target| places.iter().map(move |place| place.join(target))));
         known.extend(rules.rules.into_iter().flat_map(|rule| rule.targets));
     }
     // A makefile that is not known to be one may say what they do.
@@ -52,7 +61,7 @@ pub(crate) fn built_by_make(
     }
     let files: Vec<PathBuf> = files.collect();
     let mut built = BTreeSet::new();
-    for (directory, rules) in makefiles(files.iter().cloned(), cancel) {
+    for (directory, rules) in makefiles(files.iter().cloned(), &HashSet::new(), cancel) {
         built.extend(rules.built().into_iter().map(|target| directory.join(target)));
         let by_itself =
             rules.left_to_make().into_iter().flat_map(|name| made_by_itself(&directory.join(name)));
@@ -102,13 +111,50 @@ fn matches(pattern: &str, path: &str) -> bool {
 /// The rules of makefiles, each with its directory.
 fn makefiles(
     files: impl Iterator<Item = PathBuf>,
+    others: &HashSet<String>,
     cancel: &CancellationToken,
 ) -> impl Iterator<Item = (PathBuf, MakeRules)> {
-    let makefiles = files.filter(|file| is_makefile(file)).take(MAX_MAKEFILES);
-    makefiles.take_while(|_| !cancel.is_cancelled()).filter_map(|makefile| {
+    let makefiles = files.filter(|file| is_makefile(file) || others.contains(name_of(file)));
+    makefiles.take(MAX_MAKEFILES).take_while(|_| !cancel.is_cancelled()).filter_map(|makefile| {
         let text = read_text(&makefile, MAX_BYTES).ok().flatten()?;
-        Some((makefile.parent()?.to_owned(), MakeRules::parse(&text)))
+        let is_read_elsewhere = others.contains(name_of(&makefile));
+        Some((makefile.parent()?.to_owned(), MakeRules { is_read_elsewhere, ..MakeRules::parse(&text) }))
     })
+}
+
+/// Names of the files that commands of a check have make read (`-f`), or other makefiles (`include`).
+fn read_by_make(
+    root: &Path,
+    check: &Check,
+    files: &[PathBuf],
+    cancel: &CancellationToken,
+) -> HashSet<String> {
+    let mut found = HashSet::new();
+    let makefiles = files.iter().filter(|file| is_makefile(file) && file.starts_with(root));
+    let makefiles = makefiles.take(MAX_MAKEFILES).take_while(|_| !cancel.is_cancelled());
+    let texts = makefiles.filter_map(|makefile| read_text(makefile, MAX_BYTES).ok().flatten());
+    for text in texts.chain(check.setup.iter().cloned()).chain([check.command.clone()]) {
+        for line in text.lines() {
+            let words = line.split(|c: char| c.is_whitespace() || "\"';&|=".contains(c));
+            let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+            let is_include =
+                words.first().is_some_and(|word| ["include", "-include", "sinclude"].contains(word));
+            let named =
+                words.windows(2).filter(|pair| is_include || is_file_option(pair[0])).map(|pair| pair[1]);
+            let attached = words.iter().filter_map(|word| word.strip_prefix("-f"));
+            let names = named.chain(attached).map(|path| path.rsplit('/').next().unwrap_or(path));
+            found.extend(names.filter(|name| !name.is_empty()).map(str::to_owned));
+        }
+    }
+    found
+}
+
+fn is_file_option(word: &str) -> bool {
+    ["-f", "--file", "--makefile"].contains(&word)
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
 fn is_makefile(path: &Path) -> bool {
@@ -118,7 +164,11 @@ fn is_makefile(path: &Path) -> bool {
 
 /// What a check has `make` make; `None` if it does not start it.
 fn make_targets(check: &Check) -> Option<BTreeSet<String>> {
-    let is_make = |word: &&str| ["make", "gmake"].contains(&word.rsplit('/').next().unwrap_or(word));
+    // Also in a text for another shell (`sh -c 'make unit'`).
+    let is_make = |word: &&str| {
+        let word = word.trim_start_matches(['"', '\'']);
+        ["make", "gmake"].contains(&word.rsplit('/').next().unwrap_or(word))
+    };
     let mut found = None;
     let commands = check.setup.iter().chain([&check.command]);
     for part in commands.flat_map(|command| command.split([';', '&', '|', '\n', '(', ')'])) {
@@ -143,6 +193,8 @@ struct MakeRules {
     patterns: Vec<String>,
     /// Targets that are not files, whatever is there.
     phony: HashSet<String>,
+    /// Whether a command or another makefile names it, so that its targets are not beside it.
+    is_read_elsewhere: bool,
 }
 
 struct MakeRule {
@@ -308,6 +360,35 @@ mod tests {
         let rules = MakeRules::parse(&format!("{targets}:\n{}", "\tx $(y)\n".repeat(10_000)));
         assert_eq!(rules.acting().len(), 10_000);
         assert_eq!(rules.rules[0].recipe.len(), 7 * 10_000 + 1);
+    }
+
+    #[test]
+    fn what_is_in_the_way_of_other_makefiles_is_found_where_make_is() {
+        let directory = TempDir::new().unwrap();
+        let root = directory.path();
+        fs::create_dir(root.join("tests")).unwrap();
+        for (path, text) in [
+            ("Makefile", "include tests/rules.mk\nall:\n\t$(MAKE) -f tests/more unit\n"),
+            ("tests/rules.mk", "check:\n\tsh run.sh\n"),
+            ("tests/more", "unit:\n\tsh run.sh\n"),
+            ("tests/suite", "verify:\n\tsh run.sh\n"),
+            ("tests/other.mk", "other:\n\tsh run.sh\n"),
+            ("check", ""),
+            ("unit", ""),
+            ("verify", ""),
+            ("other", ""),
+        ] {
+            fs::write(root.join(path), text).unwrap();
+        }
+        let look = |command: &str| {
+            let check = Check::of_command(command, CheckOrigin::User);
+            let files = ["Makefile", "tests/rules.mk", "tests/more", "tests/suite", "tests/other.mk"];
+            let files = files.iter().map(|name| root.join(name));
+            Vec::from_iter(in_the_way_of_make(root, &check, files, &CancellationToken::new()))
+        };
+        assert_eq!(look("make all"), ["check", "unit"]);
+        assert_eq!(look("sh -c 'make check'"), ["check", "unit"]);
+        assert_eq!(look("make -f tests/suite verify"), ["check", "unit", "verify"]);
     }
 
     #[test]

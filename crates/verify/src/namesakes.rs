@@ -8,14 +8,27 @@ use autonoe_store::ProtectedPath;
 use ignore::WalkBuilder;
 use tokio_util::sync::CancellationToken;
 
+use crate::test_files::is_in_tests;
+
 /// The most files that are looked at.
 const MAX_FILES: usize = 200_000;
 
 /// Endings of files that are looked for by their names.
-const SEARCHED: [&str; 5] = [".h", ".hh", ".hpp", ".py", ".rb"];
+const SEARCHED: [&str; 10] = [".h", ".hh", ".hpp", ".java", ".kt", ".php", ".pl", ".pm", ".py", ".rb"];
 
 /// Names that files of many directories have, and that nobody looks for elsewhere.
-const CUSTOMARY: [&str; 4] = ["__init__.py", "__main__.py", "conftest.py", "spec_helper.rb"];
+const CUSTOMARY: [&str; 10] = [
+    "Main.java",
+    "Main.kt",
+    "__init__.py",
+    "__main__.py",
+    "bootstrap.php",
+    "conftest.py",
+    "index.php",
+    "module-info.java",
+    "package-info.java",
+    "spec_helper.rb",
+];
 
 /// The names of accepted files that are looked for in several places.
 #[derive(Debug)]
@@ -23,9 +36,43 @@ pub(crate) struct Namesakes(HashSet<String>);
 
 impl Namesakes {
     pub(crate) fn of<'a>(files: impl Iterator<Item = &'a ProtectedPath>) -> Self {
-        let names = files.map(|file| name_of(&file.to_string()).to_owned());
+        let names: BTreeSet<String> = files.map(|file| name_of(&file.to_string()).to_owned()).collect();
         let is_searched = |name: &String| SEARCHED.iter().any(|ending| name.ends_with(ending));
-        Self(names.filter(|name| is_searched(name) && !CUSTOMARY.contains(&name.as_str())).collect())
+        let is_own = |name: &String| is_searched(name) && !CUSTOMARY.contains(&name.as_str());
+        Self(names.into_iter().filter(is_own).collect())
+    }
+
+    /// Directories of protected tests that are not regular packages: Python imports a module or a package of that name instead, wherever it
+    /// finds one.
+    pub(crate) fn of_directories<'a>(files: impl Iterator<Item = &'a ProtectedPath>) -> Self {
+        let files: BTreeSet<String> = files.map(ToString::to_string).collect();
+        let tests = files.iter().filter(|file| file.ends_with(".py"));
+        // Of a program with tests in it, the program is what its own files are.
+        let is_of_tests = |top: &str, rest: &str| !rest.contains('/') || is_in_tests(&format!("{top}/x"));
+        let directories = tests.filter_map(|file| file.split_once('/'));
+        let directories = directories.filter(|(top, rest)| is_of_tests(top, rest)).map(|(top, _)| top);
+        let is_namespace = |directory: &&str| !files.contains(&format!("{directory}/__init__.py"));
+        Self(directories.filter(is_namespace).map(|directory| format!("{directory}.py")).collect())
+    }
+
+    /// Protected programs that commands find by their names: in the directories of `PATH`, with `find`, or with a wildcard.
+    pub(crate) fn of_commands<'a>(
+        files: impl Iterator<Item = &'a ProtectedPath>,
+        commands: &[String],
+    ) -> Self {
+        let names: BTreeSet<String> = files.map(|file| name_of(&file.to_string()).to_owned()).collect();
+        let is_found = |name: &String| {
+            commands.iter().flat_map(|command| command.lines()).any(|line| {
+                let mut words = line.split(|c: char| c.is_whitespace() || "\"'`();&|".contains(c));
+                let searches = line.contains("PATH=") || line.contains("find ");
+                words.any(|word| match word.strip_suffix(name.as_str()) {
+                    Some("") => searches,
+                    Some(directory) => directory.ends_with('/') && directory.contains(['*', '?']),
+                    None => false,
+                })
+            })
+        };
+        Self(names.into_iter().filter(is_found).collect())
     }
 
     /// Whether a file, or the package of the file, has one of the names.
@@ -80,5 +127,30 @@ mod tests {
         let found = namesakes_in(directory.path(), &names, &CancellationToken::new());
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
         assert_eq!(found, ["include/judge.h", "judge.py", "lib/judge/__init__.py", "src/judge.py"]);
+    }
+
+    #[test]
+    fn classes_directories_and_commands_have_namesakes() {
+        let of = |paths: &[&str]| paths.iter().map(|path| ProtectedPath::new(*path)).collect::<Vec<_>>();
+        let files = of(&["tests/CalcTest.java", "tests/Main.java"]);
+        let names = Namesakes::of(files.iter());
+        assert!(names.has("src/CalcTest.java") && !names.has("src/Main.java"));
+        let names = |paths: &[&str]| Namesakes::of_directories(of(paths).iter());
+        let tests = names(&["tests/unit/test_calc.py", "data/a.json"]);
+        assert!(tests.has("src/tests.py") && tests.has("src/tests/__init__.py"));
+        assert!(!tests.has("src/data.py") && !tests.has("src/unit.py"));
+        assert!(!names(&["calc/unit/test_calc.py"]).has("src/calc/__init__.py"));
+        assert!(!names(&["tests/__init__.py", "tests/test_calc.py"]).has("src/tests.py"));
+        let names = |command: &str| {
+            Namesakes::of_commands(of(&["tests/judge.sh", "tests/x"]).iter(), &[command.to_owned()])
+        };
+        for command in [
+            "PATH=\"$PWD/bin:$PWD/tests:$PATH\" judge.sh",
+            "sh \"$(find . -name judge.sh)\"",
+            "sh */judge.sh",
+        ] {
+            assert!(names(command).has("bin/judge.sh") && !names(command).has("bin/x"), "{command}");
+        }
+        assert!(!names("cd tests && sh judge.sh").has("bin/judge.sh"));
     }
 }

@@ -10,13 +10,17 @@ use serde::{Deserialize, Serialize};
 use crate::cargo_targets::{is_manifest, manifest_of};
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
-use crate::discovery::{imports, is_imported_from, mentions, package_of, searched_for_tests};
+use crate::discovery::{
+    imports, is_imported_from, is_run_with, mentions, module_run_as, package_of, searched_for_tests,
+};
 use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
 use crate::namesakes::Namesakes;
 use crate::oracles::is_protected_by;
 use crate::packages::{described_as_gone, is_npm_package, is_package, left_out_a_test, listed_in};
-use crate::runner_files::{has_customary_name, is_code, is_option, module_directory, package_of_shadow};
+use crate::runner_files::{
+    has_customary_name, is_code, is_option, module_directory, package_of_shadow, whole_package,
+};
 use crate::test_files::{TestPatterns, TestPlaces, is_in_tests, is_test_file};
 use crate::user_scripts::{rules_of_user, scripts_of_user};
 
@@ -97,7 +101,19 @@ impl NotedFiles {
         let is_new = |file: &String| {
             !known.contains(file) && !registry.namesakes.contains(file) && !is_protected(registry, file)
         };
-        let namesakes = checkout.namesakes(&Namesakes::of(registry.files.keys())).into_iter().filter(is_new);
+        let namesakes = checkout.namesakes(&Namesakes::of(registry.files.keys())).into_iter();
+        // A module counts where Python looks for modules, and what protects its directory is not elsewhere.
+        let is_elsewhere = |file: &String| {
+            let place = whole_package(file).rsplit_once('/').map_or("", |(directory, _)| directory);
+            let is_top = place.is_empty() && whole_package(file) != file;
+            !is_top && (judges.set_paths || is_searched(place, registry, &texts)) && judges.may_read(file)
+        };
+        let directories = checkout.namesakes(&Namesakes::of_directories(registry.files.keys())).into_iter();
+        let commands = checkout.namesakes(&Namesakes::of_commands(registry.files.keys(), &texts)).into_iter();
+        let is_unknown =
+            |file: &String| !registry.deciding_files.as_ref().is_some_and(|known| known.contains_key(file));
+        let namesakes = namesakes.chain(directories.filter(is_elsewhere)).chain(commands);
+        let namesakes = namesakes.filter(|file| is_new(file) && is_unknown(file));
         for file in namesakes {
             if !runner_files.contains(&file) {
                 runner_files.push(file);
@@ -142,6 +158,10 @@ impl NotedFiles {
                     // A package that tests import can change them anyway.
                     let is_tested = imports(own.iter(), package);
                     if !(is_beside || (is_found && !is_tested)) {
+                        let is_in_tests = is_in_tests(&path) && places.contain(&path);
+                        if is_in_tests && (before.is_some() || is_unprotected) {
+                            noted.run_by_checks.push(path);
+                        }
                         continue;
                     }
                     let is_needed = file.is_imported || mentions(texts.iter(), package);
@@ -168,6 +188,15 @@ impl NotedFiles {
                         _ => {}
                     }
                 }
+                (DecidingKind::PythonProgram, None) => {
+                    let is_run = |module: &str| {
+                        is_run_with(texts.iter(), module, |path| is_among_protected(registry, path))
+                    };
+                    if module_run_as(&path).is_some_and(is_run) {
+                        noted.run_by_checks.push(path);
+                    }
+                }
+                (DecidingKind::PythonProgram, Some(_)) => {}
                 (DecidingKind::Dependency, _) => noted.dependencies.push(path),
                 (DecidingKind::ListedPackage, _) => {}
             }
@@ -326,6 +355,13 @@ fn new_runner_files(
         });
     let own = checkout.runner_files().into_iter();
     own.filter(|file| is_new(file) && is_read(file) && is_deciding(file)).chain(found).collect()
+}
+
+/// Whether a path is that of a protected file, or of a directory with some.
+fn is_among_protected(registry: &CheckRegistry, path: &str) -> bool {
+    let below =
+        |file: String| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    registry.files.keys().any(|file| below(file.to_string()))
 }
 
 /// Whether a file is code among protected tests, which no pattern takes away from checks: in their directory, or a package below it.

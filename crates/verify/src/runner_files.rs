@@ -99,7 +99,7 @@ const ALWAYS_LOADED: &[&str] = &["conftest.py"];
 /// Modules that Python or pytest imports by itself, and tools that are run as modules.
 #[rustfmt::skip]
 const RUNNER_MODULES: &[&str] = &[
-    "_pytest", "apport_python_hook", "bandit", "behave", "conftest", "coverage", "exceptiongroup", "flake8", "green", "hypothesis",
+    "_distutils_hack", "_pytest", "_virtualenv", "apport_python_hook", "bandit", "behave", "conftest", "coverage", "exceptiongroup", "flake8", "green", "hypothesis",
     "iniconfig", "mamba", "mypy", "nose", "nose2", "nox", "packaging", "pluggy", "py", "pygments", "pylint",
     "pyright", "pytest", "pytest_cov", "robot", "ruff", "sitecustomize", "slipcover", "testtools", "tomli",
     "tox", "trial", "twisted", "unittest2", "usercustomize", "ward", "xdist",
@@ -485,6 +485,7 @@ mod tests {
             "b.txt; exit 0; .txt",
             ">a.txt",
             "apport_python_hook.py",
+            "src/_distutils_hack/__init__.py",
             "include/err.h",
             "cases/--files-with-matches",
         ] {

@@ -350,3 +350,36 @@ async fn a_strict_run_counts_a_program_with_packages() {
         "{message}"
     );
 }
+
+/// What runs in place of protected tests, or no longer runs them, without a setting that says so.
+#[tokio::test]
+async fn what_runs_in_place_of_protected_tests_is_named() {
+    let npm = "{ \"workspaces\": [\"a\", \"b\"] }";
+    for (command, own, file, text, named) in [
+        (
+            "PYTHONPATH=src python3 -m unittest tests.test_a",
+            ("tests/test_a.py", ""),
+            "src/tests.py",
+            "",
+            "src/tests.py",
+        ),
+        (
+            "python3 -m runner discover -s tests",
+            ("tests/test_a.py", ""),
+            "runner/__main__.py",
+            "",
+            "runner/__main__.py",
+        ),
+        ("npm test -ws", ("package.json", npm), "package.json", "{}", "package.json (workspaces: b is gone)"),
+        ("PATH=bin:tests judge.sh", ("tests/judge.sh", ""), "bin/judge.sh", "", "bin/judge.sh"),
+        ("make -f tests/unit.mk unit", ("tests/unit.mk", "unit:\n\tsh x\n"), "unit", "", "unit"),
+    ] {
+        let spec =
+            format!("# Calc\n\n```check A protect=tests/**\n$ : {command}; sh calc.sh add 2 3\n5\n```\n");
+        let more = [own, ("tests/x", ""), ("a/package.json", "{}"), ("b/package.json", "{}")];
+        let fixture = VerifyFixture::with_files(&spec, &more);
+        let examiner = fixture.prepared().await;
+        fixture.commit(&[("calc.sh", ADDS), (file, text)]);
+        examiner.assert_claim("A", Assurance::Verified, &[named]).await;
+    }
+}
