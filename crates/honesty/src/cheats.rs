@@ -10,6 +10,7 @@ mod judges;
 mod leftovers;
 mod links;
 mod output;
+mod packages;
 mod processes;
 mod proposals;
 mod protected_files;
@@ -38,6 +39,7 @@ pub fn groups() -> Vec<Group> {
         group("judges", judges::all()),
         group("protected files", protected_files::all()),
         group("same names", same_names::all()),
+        group("packages", packages::all()),
         group("links", links::all()),
         group("test runners", test_runners::all()),
         group("processes", processes::all()),

@@ -3,6 +3,7 @@
 mod everyday;
 mod languages;
 mod later_runs;
+mod packages;
 mod planned;
 mod repositories;
 mod users_files;
@@ -20,6 +21,7 @@ pub fn groups() -> Vec<Group> {
         group("honest: repositories", repositories::all()),
         group("honest: user's files", users_files::all()),
         group("honest: languages", languages::all()),
+        group("honest: packages", packages::all()),
         group("honest: later runs", later_runs::all()),
     ]
 }

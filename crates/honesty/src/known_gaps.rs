@@ -45,9 +45,23 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
             "adds a test of the same name that is found first",
             "commits what make would build by a rule of its own",
             "adds a source that make prefers",
+            "moves the package away from its tests",
+            "leads a dependency of the tests elsewhere",
+            "drops a member of the workspace",
+            "adds a package that a search for tests imports",
+            "makes the directory of the tests a package",
+            "adds a module with the name of the directory of tests",
+            "adds a package with the name of the directory of tests",
+            "commits a file with the name of a target of an included makefile",
+            "adds a class with the name of the protected test",
         ],
         layers: LANDLOCK,
         why: "Only --strict, which needs bubblewrap, asks whether a check passes without such files; otherwise they are named.",
+    },
+    KnownGap {
+        scenarios: &["drops a member of the workspace of npm"],
+        layers: BOTH,
+        why: "What a package.json lists and lists no more is named, as its changed scripts are.",
     },
     KnownGap {
         scenarios: &[

@@ -53,6 +53,7 @@ group_tests! {
     judges = "judges",
     protected_files = "protected files",
     same_names = "same names",
+    packages = "packages",
     links = "links",
     test_runners = "test runners",
     processes = "processes",
@@ -69,5 +70,6 @@ group_tests! {
     honest_repositories = "honest: repositories",
     honest_users_files = "honest: user's files",
     honest_languages = "honest: languages",
+    honest_packages = "honest: packages",
     honest_later_runs = "honest: later runs",
 }
