@@ -183,6 +183,11 @@ fn what_the_parser_does_not_know_hides_nothing() {
     {
         assert!(denied_by(command).is_some(), "{command}");
     }
+    for command in
+        ["cat < <(case in in in) kill $PPID;; esac)", "x=$(case x in x|y) git push; esac); echo \"$x\""]
+    {
+        assert!(denied_by(command).is_some(), "{command}");
+    }
     let nested = |count: usize, script: &str| {
         format!("{}{script}{}", "if true; then ".repeat(count), "; fi".repeat(count))
     };

@@ -18,7 +18,10 @@ impl ContainedWalk<'_> {
         }
         source.split([';', '|', '&', '(', ')', '{', '}', '`', '\n']).try_for_each(|part| {
             let words = command_words(part).into_iter();
-            let words = words.map(|word| word.trim_matches(['\'', '"', '\\', '$']));
+            let words = words.map(|word| match word.contains("PPID") {
+                true => PARENT,
+                false => word.trim_matches(['\'', '"', '\\', '$']),
+            });
             self.call(&words.map(Arg::plain).collect::<Vec<_>>())
         })
     }
