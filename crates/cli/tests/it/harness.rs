@@ -615,20 +615,22 @@ fn a_task_that_was_settled_begins_anew_where_it_is_other_work() {
     assert!(!project.read("OTHER.md").contains("[x]"), "{}", other.stderr);
 }
 
+/// The review of a task by another session, which holds.
+const REVIEW: &str = r#"
+    [[conversation]]
+    when = ["an independent review", "1. the text is good"]
+      [[conversation.turn]]
+      call = [{ tool = "mcp__autonoe__review", input = { deliverableId = "good", holds = true, reason = "I read it." } }]
+      [[conversation.turn]]
+      text = "Reviewed."
+"#;
+
 /// Nobody has looked at it before, so it is on no branch of the user's.
 #[test]
 fn a_reviewed_task_lands_after_its_review_and_its_box_with_it() {
     let project =
         project("## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n").in_workspace();
-    let review = r#"
-        [[conversation]]
-        when = ["an independent review", "1. the text is good"]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__review", input = { deliverableId = "good", holds = true, reason = "I read it." } }]
-          [[conversation.turn]]
-          text = "Reviewed."
-    "#;
-    let model = model(&[builds("good", &[]), review.to_owned()].concat());
+    let model = model(&[builds("good", &[]), REVIEW.to_owned()].concat());
     let first = project.run(&model, &["harness", "run", "-n", "1"]);
     assert_eq!(tasks(&first), ["good"]);
     assert_eq!(project.git(&["log", "-1", "--format=%s"]), "work", "{}", first.stderr);
@@ -686,15 +688,7 @@ fn a_completed_task_whose_work_is_gone_is_done_again() {
 fn a_reviewed_task_whose_commits_the_user_has_removed_is_done_again() {
     let project =
         project("## Tasks\n- [ ] **good**: Write a text\n  - success: the text is good\n").in_workspace();
-    let review = r#"
-        [[conversation]]
-        when = ["an independent review", "1. the text is good"]
-          [[conversation.turn]]
-          call = [{ tool = "mcp__autonoe__review", input = { deliverableId = "good", holds = true, reason = "I read it." } }]
-          [[conversation.turn]]
-          text = "Reviewed."
-    "#;
-    let model = model(&[builds("good", &[]), review.to_owned()].concat());
+    let model = model(&[builds("good", &[]), REVIEW.to_owned()].concat());
     project.run(&model, &["harness", "run"]).assert_ended("all_passed", 0);
     project.git(&["reset", "-q", "--hard", "HEAD~2"]);
     let run = project.run(&model, &["harness", "run"]);

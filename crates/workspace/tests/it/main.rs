@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used, missing_docs)]
 
+mod apart_branches;
 mod checked_part;
 mod earlier_work;
 mod fetch;
