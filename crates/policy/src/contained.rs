@@ -394,10 +394,23 @@ impl ContainedWalk<'_> {
         };
         match (parameter.operation, parameter.words.as_slice()) {
             (Operation::Length, _) => None,
-            (Operation::Assign | Operation::Default | Operation::Other, [word]) => {
-                known.filter(|value| !value.is_empty()).or_else(|| literal(word))
-            }
-            (Operation::Value | Operation::Assign | Operation::Default | Operation::Other, _) => known,
+            (
+                Operation::Assign
+                | Operation::Default
+                | Operation::RemovePrefix
+                | Operation::RemoveSuffix
+                | Operation::Other,
+                [word],
+            ) => known.filter(|value| !value.is_empty()).or_else(|| literal(word)),
+            (
+                Operation::Value
+                | Operation::Assign
+                | Operation::Default
+                | Operation::RemovePrefix
+                | Operation::RemoveSuffix
+                | Operation::Other,
+                _,
+            ) => known,
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod collector;
 mod printed;
+mod transformed;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -152,8 +153,9 @@ impl KnownValues {
             "PWD" => BTreeSet::from([".".to_owned()]),
             "HOME" | "OLDPWD" => BTreeSet::from(["~".to_owned()]),
             name if name.starts_with("XDG_") => BTreeSet::from(["~".to_owned()]),
-            "@" | "*" => self.parameters.clone(),
-            name if name.starts_with(|c: char| c.is_ascii_digit()) => self.parameters.clone(),
+            "!" => unset("!"),
+            "@" | "*" => self.parameters(),
+            name if name.starts_with(|c: char| c.is_ascii_digit()) => self.parameters(),
             name if is_name(name) => self.variables.get(name).cloned().unwrap_or_else(|| unset(name)),
             _ => BTreeSet::new(),
         };
@@ -168,22 +170,39 @@ impl KnownValues {
                     values.extend(self.values(word)?);
                 }
             }
-            Operation::Other => {
-                values.insert(UNKNOWN.to_string());
+            Operation::RemovePrefix | Operation::RemoveSuffix | Operation::Other => {
+                return transformed::transformed(parameter, &values);
             }
         }
         (values.len() <= MAX_VALUES).then_some(values)
     }
 
+    /// The positional parameters. The script may have fewer of them, and the shell that runs it has none.
+    fn parameters(&self) -> BTreeSet<String> {
+        match self.parameters.is_empty() {
+            true => unset("1"),
+            false => &self.parameters | &unknown(),
+        }
+    }
+
     /// What a substitution may print.
     fn output(&self, list: &List) -> Option<BTreeSet<String>> {
-        match list.0.as_slice() {
-            [item] if item.rest.is_empty() => match item.first.commands.as_slice() {
-                [command] => self.output_of(command),
-                _ => Some(unknown()),
-            },
-            _ => Some(unknown()),
+        let pipelines = list.0.iter().flat_map(|item| {
+            std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline))
+        });
+        let mut all: Option<BTreeSet<String>> = None;
+        for pipeline in pipelines {
+            let printed = match pipeline.commands.as_slice() {
+                [command] => self.output_of(command)?,
+                _ => unknown(),
+            };
+            all = Some(match all {
+                // The second one may not run.
+                Some(before) => self.product(&before, &printed)?.into_iter().chain(before).collect(),
+                None => printed,
+            });
         }
+        Some(all.unwrap_or_else(unknown))
     }
 
     fn add(&mut self, name: &str, values: impl IntoIterator<Item = String>) {

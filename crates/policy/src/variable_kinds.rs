@@ -29,7 +29,11 @@ impl<'a> VariableKinds<'a> {
                 "?" | "#" | "!" | "$" => ValueKind::Number,
                 name => self.variable_kind(name),
             },
-            Operation::Assign | Operation::Default | Operation::Other => ValueKind::Arbitrary,
+            Operation::Assign
+            | Operation::Default
+            | Operation::RemovePrefix
+            | Operation::RemoveSuffix
+            | Operation::Other => ValueKind::Arbitrary,
         }
     }
 
@@ -39,7 +43,14 @@ impl<'a> VariableKinds<'a> {
             (Operation::Length, _) | (Operation::Value, "?" | "#" | "$") => Some(ValueKind::Number),
             (Operation::Value, "!") => Some(ValueKind::OwnProcess),
             (Operation::Value, name) => self.kinds().get(name).copied(),
-            (Operation::Assign | Operation::Default | Operation::Other, _) => None,
+            (
+                Operation::Assign
+                | Operation::Default
+                | Operation::RemovePrefix
+                | Operation::RemoveSuffix
+                | Operation::Other,
+                _,
+            ) => None,
         }
     }
 

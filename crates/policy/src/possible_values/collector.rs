@@ -129,6 +129,9 @@ impl Collector<'_> {
         }
         simple.words.iter().for_each(|word| self.word(word));
         let Some((first, args)) = simple.words.split_first() else { return };
+        if let Some(last) = args.last() {
+            self.known.add("_", self.values_of(last));
+        }
         match literal(first).as_deref() {
             Some("set") => self.parameters(args),
             Some("read" | "mapfile" | "readarray") => {

@@ -14,6 +14,7 @@ impl KnownValues {
         let CommandKind::Simple(simple) = &command.kind else { return Some(unknown()) };
         let Some(name) = simple.words.first().and_then(|word| word.bare()) else { return Some(unknown()) };
         match name {
+            "cd" | "true" | ":" | "test" | "[" => Some(BTreeSet::from([String::new()])),
             "pwd" => Some(BTreeSet::from([".".to_owned()])),
             "echo" | "printf" => self.joined(name, simple),
             "cat" if simple.words.len() == 1 => self.here_string(command),
@@ -67,8 +68,8 @@ impl KnownValues {
         for (at, word) in words.enumerate() {
             let is_format = at == 0 && name == "printf";
             let values: BTreeSet<String> = match is_format {
-                true => self.values(word)?.iter().map(|text| text.replace("%s", "")).collect(),
-                false => self.values(word)?,
+                true => self.expanded(word)?.iter().map(|text| text.replace("%s", "")).collect(),
+                false => self.expanded(word)?,
             };
             let first = texts.len() == 1 && texts.contains("");
             texts = if first { texts } else { self.product(&texts, &blank)? };

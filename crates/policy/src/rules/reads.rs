@@ -1,5 +1,7 @@
 //! Commands that read files, and the check that a path may be read.
 
+use std::path::Path;
+
 use super::options::names_one_of;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
@@ -269,10 +271,22 @@ fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
                 scope.count_path()?;
                 let known = possible.text.split(UNKNOWN).next().unwrap_or_default();
                 scope.may_read(&Arg::new(known, possible.kind))?;
+                if let Some(path) = absolute_after_nothing(&possible.text) {
+                    scope.may_read(&Arg::new(path, ArgKind::Plain))?;
+                }
             }
         }
     }
     Ok(())
+}
+
+/// The path that is left where what is not known is empty, if it may exist: `/etc/x` of `$(y)/etc/x`, but not `/src/x` of `$(y)/src/x`.
+fn absolute_after_nothing(text: &str) -> Option<&str> {
+    let path = text.strip_prefix(UNKNOWN)?.trim_start_matches(UNKNOWN);
+    let path = path.split(UNKNOWN).next().unwrap_or_default();
+    let first = path.strip_prefix('/')?.trim_start_matches('/').split('/').next().unwrap_or_default();
+    let is_there = !first.is_empty() && Path::new("/").join(first).exists();
+    is_there.then_some(path)
 }
 
 /// Whether a part of a path after unknown text is `..`, or may be together with it.

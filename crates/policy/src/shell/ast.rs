@@ -200,7 +200,7 @@ pub struct Parameter {
     pub spread: bool,
     /// Arithmetic expressions in it: an index, or a substring's offset and length.
     pub arithmetic: Vec<Word>,
-    /// Words in it: a default, a pattern or a replacement.
+    /// Words in it: a default, a pattern or a replacement. A pattern for the longest match begins with a second `#` or `%`.
     pub words: Vec<Word>,
 }
 
@@ -214,6 +214,10 @@ pub enum Operation {
     Assign,
     /// `${x:-word}`, `${x:+word}`, `${x:?word}`: the value or the word.
     Default,
-    /// `${x#pattern}`, `${x/pattern/word}`, `${x:1}`, …: the value, transformed.
+    /// `${x#pattern}`, `${x##pattern}`
+    RemovePrefix,
+    /// `${x%pattern}`, `${x%%pattern}`
+    RemoveSuffix,
+    /// `${x/pattern/word}`, `${x:1}`, …: the value, transformed.
     Other,
 }

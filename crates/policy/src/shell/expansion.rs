@@ -133,7 +133,12 @@ impl Cursor<'_> {
                     parameter.arithmetic.push(self.arithmetic(ArithmeticEnd::Brace)?);
                 }
             }
-            (Some(b'#' | b'%' | b'^' | b',' | b'/'), _) => {
+            (Some(operator @ (b'#' | b'%' | b'^' | b',' | b'/')), _) => {
+                parameter.operation = match operator {
+                    b'#' => Operation::RemovePrefix,
+                    b'%' => Operation::RemoveSuffix,
+                    _ => Operation::Other,
+                };
                 self.at += 1;
                 parameter.words.push(self.brace_word(quoted)?);
             }

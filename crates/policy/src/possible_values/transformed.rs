@@ -1,0 +1,110 @@
+//! What the operators of an expansion make of a value: `${x#pattern}`, `${x%pattern}`, `${x/pattern/word}`, `${x:1}`, `${x^^}`.
+
+use std::collections::BTreeSet;
+
+use super::UNKNOWN;
+use crate::shell::ast::{Operation, Parameter, Part, Word};
+use crate::wildcard::{Quoting, Wildcard};
+use crate::words::literal;
+
+/// The results for the possible values; `None` if one of them may lead anywhere.
+pub fn transformed(parameter: &Parameter, values: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+    let patterns = parameter.words.first().map(Pattern::read).unwrap_or_default();
+    let mut results = BTreeSet::new();
+    for value in values {
+        match parameter.operation {
+            Operation::RemovePrefix | Operation::RemoveSuffix if !patterns.is_empty() => {
+                for pattern in &patterns {
+                    results.insert(match parameter.operation {
+                        Operation::RemovePrefix => pattern.without_prefix(value)?,
+                        _ => pattern.without_suffix(value)?,
+                    });
+                }
+            }
+            _ if leads_nowhere(value) && inserts_nothing(parameter) => {
+                results.insert(UNKNOWN.to_string());
+            }
+            _ => return None,
+        }
+    }
+    Some(results)
+}
+
+/// Whether no part of a value is a path to somewhere else.
+fn leads_nowhere(value: &str) -> bool {
+    !value.contains(['/', '~']) && !value.starts_with('.')
+}
+
+/// Whether the word that replaces a pattern, if there is one, leads nowhere.
+fn inserts_nothing(parameter: &Parameter) -> bool {
+    parameter.words.iter().all(|word| {
+        let text = literal(word).map(|text| text.trim_start_matches('/').to_owned());
+        text.is_some_and(|text| text.split_once('/').is_none_or(|(_, inserted)| leads_nowhere(inserted)))
+    })
+}
+
+/// A pattern that is removed at one end.
+struct Pattern {
+    wildcard: Wildcard,
+    is_longest: bool,
+    text: String,
+}
+
+impl Pattern {
+    /// What a word may be as a pattern; nothing if it has expansions, or more than stars. In quotes around the whole expansion a star is one,
+    /// in quotes of its own it is not.
+    fn read(word: &Word) -> Vec<Self> {
+        let parts = word.0.iter().map(|part| match part {
+            Part::Text { text, .. } if text.contains(['?', '[', '(', '\\']) => None,
+            Part::Text { text, quoted } => Some((text.as_str(), *quoted)),
+            Part::Parameter { .. } | Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => {
+                None
+            }
+        });
+        let Some(parts) = parts.collect::<Option<Vec<_>>>() else { return Vec::new() };
+        let text: String = parts.iter().map(|(text, _)| *text).collect();
+        let new = |wildcard: fn(&str) -> Wildcard| {
+            let rest = text.strip_prefix(['#', '%']);
+            let text = rest.unwrap_or(&text);
+            Self { wildcard: wildcard(text), is_longest: rest.is_some(), text: text.to_owned() }
+        };
+        let mut patterns = vec![new(Wildcard::new)];
+        if parts.iter().any(|(_, quoted)| *quoted) && text.contains('*') {
+            patterns.push(new(|text| Wildcard::joined([(text, Quoting::Quoted)])));
+        }
+        patterns
+    }
+
+    fn without_prefix(&self, value: &str) -> Option<String> {
+        if is_place(value) {
+            // Only the name is left.
+            return (self.is_longest && self.text == "*/").then(|| UNKNOWN.to_string());
+        }
+        if value.contains(UNKNOWN) {
+            return Some(UNKNOWN.to_string());
+        }
+        let mut ends = (0..=value.len()).filter(|at| value.is_char_boundary(*at));
+        let matches = |at: &usize| self.wildcard.matches(&value[..*at]);
+        let end = if self.is_longest { ends.rfind(matches) } else { ends.find(matches) };
+        Some(value[end.unwrap_or_default()..].to_owned())
+    }
+
+    fn without_suffix(&self, value: &str) -> Option<String> {
+        if is_place(value) {
+            let is_parent = value == "." && !self.is_longest && self.text == "/*";
+            return is_parent.then(|| "..".to_owned());
+        }
+        if value.contains(UNKNOWN) {
+            return Some(UNKNOWN.to_string());
+        }
+        let mut starts = (0..=value.len()).filter(|at| value.is_char_boundary(*at));
+        let matches = |at: &usize| self.wildcard.matches(&value[*at..]);
+        let start = if self.is_longest { starts.find(matches) } else { starts.rfind(matches) };
+        Some(value[..start.unwrap_or(value.len())].to_owned())
+    }
+}
+
+/// Whether a value stands for an absolute path: the working directory or the home directory.
+fn is_place(value: &str) -> bool {
+    matches!(value, "." | "~")
+}
