@@ -69,7 +69,9 @@ pub struct TaskPlan {
     /// Whether what is completed was checked once more since the last session.
     is_confirmed: bool,
     /// Whether a session of an earlier process may still have to be judged.
-    is_new: bool,
+    may_be_unjudged: bool,
+    /// Whether nobody has looked yet for boxes that the user has unchecked since an earlier process.
+    must_compare_boxes: bool,
     tally: Tally,
 }
 
@@ -94,8 +96,15 @@ impl TaskPlan {
             None => taken_over(&roadmap, &setup).await?,
         };
         setup.file.remove_leftovers();
-        let mut plan =
-            Self { setup, roadmap, state, is_confirmed: false, is_new: true, tally: Tally::default() };
+        let mut plan = Self {
+            setup,
+            roadmap,
+            state,
+            is_confirmed: false,
+            may_be_unjudged: true,
+            must_compare_boxes: true,
+            tally: Tally::default(),
+        };
         plan.state.began.get_or_insert_with(Timestamp::now);
         let dropped = if is_new_run { plan.adopt_boxes(&without_box).await? } else { Vec::new() };
         plan.remember_boxes();
@@ -104,7 +113,6 @@ impl TaskPlan {
         }
         let before = plan.with_begun_tasks();
         let edit = compare(&before, &plan.roadmap, &plan.begun());
-        plan.check_again(&plan.roadmap.clone()).await?;
         plan.take_over(edit).await?;
         plan.plan_tasks(&dropped).await?;
         plan.recall().await?;
@@ -288,9 +296,10 @@ impl TaskPlan {
 
     /// A session that ended just before its process was killed has not been judged.
     async fn judge_unjudged(&mut self) -> Result<(), Fault> {
-        if !std::mem::take(&mut self.is_new) {
+        if !std::mem::take(&mut self.may_be_unjudged) {
             return Ok(());
         }
+        self.withhold_boxes();
         if let Some(last) = self.setup.memory.last_session().await?
             && last.number > self.state.judged
         {
@@ -453,10 +462,10 @@ impl TaskPlan {
 impl Plan for TaskPlan {
     async fn next(&mut self, _: &RunState) -> Result<NextAction, Fault> {
         self.setup.store.ensure_writable().await?;
-        if self.is_new {
-            self.withhold_boxes();
-        }
         self.judge_unjudged().await?;
+        if std::mem::take(&mut self.must_compare_boxes) {
+            self.check_again(&self.roadmap.clone()).await?;
+        }
         self.write_accepted().await?;
         self.read_file().await?;
         // Before anything lands: a box that is not true any more does not follow.
@@ -496,6 +505,7 @@ impl Plan for TaskPlan {
     }
 
     async fn confirm_passed(&mut self) -> Result<(), Fault> {
+        self.judge_unjudged().await?;
         self.setup.examiner.confirm().await?;
         self.is_confirmed = true;
         self.setup.file.release_all();

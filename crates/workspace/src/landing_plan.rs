@@ -64,6 +64,15 @@ impl LandingPlan<'_> {
         self.site.note_first_verified(&settled(self.status.as_ref()).await?)
     }
 
+    /// What has passed may not be on the user's branch any more: then nothing is built on it, and no box of it is committed.
+    async fn look_first(&mut self) -> Result<(), Fault> {
+        let settled = settled(self.status.as_ref()).await?;
+        match self.is_new && self.site.must_look_first(&settled) {
+            true => self.inner.confirm_passed().await,
+            false => Ok(()),
+        }
+    }
+
     /// A process may have been killed between a session in which something passed and its landing. It lands now, and not with what the next
     /// session leaves unfinished.
     async fn land_earlier(&mut self) -> Result<(), Fault> {
@@ -87,6 +96,7 @@ impl LandingPlan<'_> {
 impl Plan for LandingPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
         self.note_first_verified().await?;
+        self.look_first().await?;
         let action = self.inner.next(so_far).await?;
         if std::mem::take(&mut self.is_new) && self.workers.is_empty() {
             self.land_earlier().await?;

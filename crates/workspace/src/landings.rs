@@ -9,6 +9,7 @@ use autonoe_files::{DOCUMENT_LIMIT, read_text};
 use serde::{Deserialize, Serialize};
 
 use crate::hub::Hub;
+use crate::landing::LandingTarget;
 use crate::project_revision::ProjectRevision;
 use crate::settled::Settled;
 
@@ -119,6 +120,22 @@ impl Hub {
     /// The commit that landed last, and what had been settled then.
     pub(crate) fn last_landing(&self) -> Option<(String, Settled)> {
         self.landings().pop().map(|landing| (landing.commit, landing.settled))
+    }
+
+    /// Whether the branch on which runs land is at another commit than the last one that has landed there. `named_tip` is the commit of a branch
+    /// that the user has named.
+    pub(crate) fn has_moved(
+        &self,
+        target: &LandingTarget,
+        named_tip: Option<&str>,
+        from: &ProjectRevision,
+    ) -> bool {
+        let (branch, now) = match target {
+            LandingTarget::Branch(named) => (Some(named), named_tip),
+            LandingTarget::CheckedOut => (None, from.commit.as_deref()),
+        };
+        let landed = self.all_landings().into_iter().rfind(|landing| landing.branch.as_ref() == branch);
+        landed.is_some_and(|landed| Some(landed.commit.as_str()) != now)
     }
 
     /// Notes that the user's branch, which is checked out, has a commit, and with it all that is settled.

@@ -45,6 +45,8 @@ pub struct WorkspaceSite {
     landed: Settled,
     /// Passed deliverables whose commits the user's branch does not have, and that this run does not continue.
     pub lost: BTreeSet<String>,
+    /// Whether the user's branch is not as the last landing has left it. What has passed may then not be there any more.
+    has_moved: bool,
     /// The commit with the user's uncommitted changes, if it has not landed.
     included: Option<String>,
     last_refusal: Option<SaidRefusal>,
@@ -160,6 +162,7 @@ impl WorkspaceSite {
             LandingTarget::Branch(named) => hub.tip_of_branch(named, &from).await?,
             LandingTarget::CheckedOut => None,
         };
+        let has_moved = is_lost || hub.has_moved(&options.target, named_tip.as_deref(), &from);
         if let Some(begin) = from.commit.as_ref().filter(|_| !options.is_throwaway) {
             hub.note_begin(&branch, begin)?;
         }
@@ -189,6 +192,7 @@ impl WorkspaceSite {
             options,
             landed,
             lost,
+            has_moved,
             included,
             last_refusal: None,
             last_session: 0,
@@ -311,6 +315,12 @@ impl WorkspaceSite {
             true => Ok(()),
             false => self.hub.note_first_verified(settled),
         }
+    }
+
+    /// Whether what has passed must be checked again before anything is built on it.
+    pub(crate) fn must_look_first(&self, settled: &Settled) -> bool {
+        let may_look = self.options.slot.is_none() && !self.options.is_throwaway;
+        may_look && self.has_moved && !settled.passed.is_empty()
     }
 
     /// Whether what has passed must be checked again before it lands, because there are commits since.

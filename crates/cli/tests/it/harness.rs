@@ -683,6 +683,27 @@ fn a_completed_task_whose_work_is_gone_is_done_again() {
     assert_eq!(project.git(&["status", "--porcelain", "--untracked-files=no"]), "");
 }
 
+/// Neither is anything built on what is gone, nor is its box committed.
+#[test]
+fn a_killed_roadmap_is_looked_at_first_if_the_user_has_reset_the_branch() {
+    let tasks_of_two = "## Tasks\n- [ ] **a**: Make a\n  - check: `test -f a.txt`\n- [ ] **b**: Make b\n  - depends: a\n  - check: `test -f b.txt`\n";
+    let project = project(tasks_of_two).in_workspace();
+    let model = model(&[builds("a", &[]), builds("b", &[])].concat());
+    let start = project.git(&["rev-parse", "HEAD"]);
+    let killed =
+        project.command(&model, &["harness", "run"]).env("AUTONOE_CRASH_AT", "session-started:2").output();
+    assert_eq!(killed.expect("started").status.signal(), Some(9));
+    assert_eq!(project.git(&["log", "-2", "--format=%s"]), "Mark the task a as completed\na");
+    project.git(&["reset", "-q", "--hard", &start]);
+    let run = project.run(&model, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["a", "b"], "{}", run.stderr);
+    let commits = project.git(&["log", "-4", "--reverse", "--format=%s"]);
+    assert_eq!(commits, "a\nMark the task a as completed\nb\nMark the task b as completed", "{}", run.stderr);
+    let failed = "Attempt 1 of 3 at a failed: it had passed, but its checks failed when they were run again.";
+    assert!(run.stderr.contains(failed) && !run.stderr.contains("was unchecked"), "{}", run.stderr);
+}
+
 /// No check finds that out.
 #[test]
 fn a_reviewed_task_whose_commits_the_user_has_removed_is_done_again() {

@@ -40,6 +40,8 @@ pub struct DeliverablePlan {
     tally: Tally,
     /// Set if everything had passed but a recheck failed.
     recheck_failed: bool,
+    /// Whether all that has passed was checked again since the last session.
+    is_confirmed: bool,
     /// `None` if one deliverable is built after another.
     workers: Option<Workers>,
     /// Sessions that were begun and not judged yet.
@@ -62,6 +64,7 @@ impl DeliverablePlan {
             deliverables: Vec::new(),
             tally: Tally::default(),
             recheck_failed: false,
+            is_confirmed: false,
             workers: None,
             at_work: 0,
         }
@@ -135,7 +138,9 @@ impl DeliverablePlan {
         if outcome != RunOutcome::AllPassed {
             return Ok(Some(outcome));
         }
-        self.confirm_passed().await?;
+        if !self.is_confirmed {
+            self.confirm_passed().await?;
+        }
         if self.recheck_failed {
             return Ok(None);
         }
@@ -290,7 +295,10 @@ impl DeliverablePlan {
 impl Plan for DeliverablePlan {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
         let action = self.choose(so_far).await?;
-        self.at_work += usize::from(matches!(action, NextAction::Session(_)));
+        if let NextAction::Session(_) = action {
+            self.at_work += 1;
+            self.is_confirmed = false;
+        }
         Ok(action)
     }
 
@@ -335,7 +343,8 @@ impl Plan for DeliverablePlan {
         if let Some(status) = self.status.load().await? {
             self.update(&status);
         }
-        self.recheck_failed = !confirmed?.is_clean();
+        self.is_confirmed = confirmed?.is_clean();
+        self.recheck_failed = !self.is_confirmed;
         Ok(())
     }
 
