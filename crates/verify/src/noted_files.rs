@@ -209,10 +209,11 @@ impl NotedFiles {
         };
         // Nothing is known before it was checked out.
         let lost = known.keys().filter(is_lost).filter(|_| checkout.is_looked_at());
-        noted.lost_packages = lost.cloned().collect();
+        let is_run =
+            |entry: &&String| !is_npm_package(entry) || concerns(DecidingKind::Package, checks, &own);
+        noted.lost_packages = lost.filter(is_run).cloned().collect();
         for entry in &noted.lost_packages {
             match is_npm_package(entry) {
-                true if !concerns(DecidingKind::Package, checks, &own) => {}
                 true => noted.run_by_checks.push(described_as_gone(entry)),
                 false => noted.changed_settings.push(described_as_gone(entry)),
             }
@@ -261,7 +262,7 @@ impl NotedFiles {
             files.filter(|file| check.protect.iter().any(|glob| is_protected_by(glob, file)))
         };
         let known = || registry.deciding_files.iter().flatten().map(|(entry, _)| entry);
-        let lost = self.lost_packages.iter().filter(|entry| !is_npm_package(entry));
+        let lost = self.lost_packages.iter();
         let lost = lost.filter(|entry| left_out_a_test(entry, known(), is_now, &commands, protected()));
         lost.map(|entry| described_as_gone(entry)).collect()
     }

@@ -1,4 +1,4 @@
-//! The packages of Cargo and npm that a project consists of. With one that is gone its tests are gone too, and nothing says so: a package that
+//! The packages of Cargo, npm and pnpm that a project consists of. With one that is gone its tests are gone too, and nothing says so: a package that
 //! was moved leaves `tests/` behind, and a member that is not listed is not tested.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,13 +16,17 @@ const NAME: &str = " ([package] name = ";
 const MEMBER: &str = " ([workspace] members: ";
 const DEPENDENCY: &str = " (dependency ";
 const NPM_MEMBER: &str = " (workspaces: ";
+const PNPM_MEMBER: &str = " (packages: ";
+
+/// The file in which pnpm has the members of a workspace.
+const PNPM_FILE: &str = "pnpm-workspace.yaml";
 
 /// The most members of a workspace that are looked at.
 const MAX_MEMBERS: usize = 1_000;
 
 /// Whether a file says which packages there are.
 pub(crate) fn lists_packages(path: &str) -> bool {
-    is_manifest(path) || is_npm_manifest(path)
+    is_manifest(path) || is_npm_manifest(path) || is_pnpm_file(path)
 }
 
 /// What files below `root` say about packages, such as `Cargo.toml ([workspace] members: calc)`. `files` are their paths from the project and
@@ -52,9 +56,14 @@ fn packages(files: &BTreeMap<&str, String>) -> BTreeSet<String> {
         let members = cargo_members(directory, manifest, &cargo);
         found.extend(members.iter().map(|member| format!("{path}{MEMBER}{member})")));
     }
-    for (path, text) in files.iter().filter(|(path, _)| is_npm_manifest(path)) {
-        let members = npm_members(path, text, files);
-        found.extend(members.iter().map(|member| format!("{path}{NPM_MEMBER}{member})")));
+    for (path, text) in files {
+        let (listed, kind) = match () {
+            () if is_npm_manifest(path) => (listed_by_npm(text), NPM_MEMBER),
+            () if is_pnpm_file(path) => (listed_by_pnpm(text), PNPM_MEMBER),
+            () => continue,
+        };
+        let members = npm_members(directory_of(path), &listed, files);
+        found.extend(members.iter().map(|member| format!("{path}{kind}{member})")));
     }
     found
 }
@@ -65,9 +74,10 @@ pub(crate) fn is_package(entry: &str) -> bool {
     (manifest_of(entry).is_some() && is_of_cargo()) || is_npm_package(entry)
 }
 
-/// Whether it is a member of a workspace of npm's.
+/// Whether it is a member of a workspace of npm's or pnpm's.
 pub(crate) fn is_npm_package(entry: &str) -> bool {
     entry.split_once(NPM_MEMBER).is_some_and(|(path, _)| is_npm_manifest(path))
+        || entry.split_once(PNPM_MEMBER).is_some_and(|(path, _)| is_pnpm_file(path))
 }
 
 /// The file that says so.
@@ -80,7 +90,7 @@ pub(crate) fn described_as_gone(entry: &str) -> String {
     format!("{} is gone)", entry.strip_suffix(')').unwrap_or(entry))
 }
 
-/// Whether a protected file was a test of a package of Cargo's that is `gone`, or part of what tests use. `known` are all packages that there
+/// Whether a protected file was a test of a package that is `gone`, or part of what tests use. `known` are all packages that there
 /// were, `now` are those that there are.
 pub(crate) fn left_out_a_test(
     gone: &str,
@@ -102,6 +112,14 @@ pub(crate) fn left_out_a_test(
         }
         _ => in_entry().map_or("", |place| if place == "." { "" } else { place }),
     };
+    let is_npm = is_npm_package(gone);
+    if is_npm
+        && [format!("package.json{NPM_MEMBER}{package})"), format!("{PNPM_FILE}{PNPM_MEMBER}{package})")]
+            .iter()
+            .any(|entry| now(entry))
+    {
+        return false;
+    }
     let packages: Vec<String> = known
         .filter(|entry| entry.as_ref().contains(NAME))
         .map(|entry| directory_of(listed_in(entry.as_ref())).to_owned())
@@ -110,9 +128,9 @@ pub(crate) fn left_out_a_test(
         let above = packages.iter().filter(|package| is_below(file, package));
         above.max_by_key(|package| package.len()).cloned()
     };
-    let is_used = gone.contains(DEPENDENCY);
+    let is_any_file = gone.contains(DEPENDENCY) || is_npm;
     let mut protected = protected;
-    protected.any(|file| match is_used {
+    protected.any(|file| match is_any_file {
         true => is_below(&file, package),
         false => file.ends_with(".rs") && nearest(&file).as_deref() == Some(package),
     })
@@ -178,19 +196,38 @@ fn cargo_members(top: &str, manifest: &Table, all: &BTreeMap<&str, Table>) -> BT
     members
 }
 
-/// The directories of the members that a `package.json` lists.
-fn npm_members(path: &str, text: &str, files: &BTreeMap<&str, String>) -> BTreeSet<String> {
+/// The patterns of members that a `package.json` lists.
+fn listed_by_npm(text: &str) -> Vec<String> {
     let package: Json = serde_json::from_str(text).unwrap_or_default();
     let listed = package.get("workspaces").unwrap_or(&Json::Null);
     let listed = listed.get("packages").unwrap_or(listed).as_array().into_iter().flatten();
+    listed.filter_map(Json::as_str).map(str::to_owned).collect()
+}
+
+/// The patterns of members that a `pnpm-workspace.yaml` lists, as people write it: a list of texts below `packages:`, or in brackets behind it.
+fn listed_by_pnpm(text: &str) -> Vec<String> {
+    let mut lines = text.lines().map(|line| line.split(" #").next().unwrap_or_default().trim_end());
+    let Some(first) = lines.find_map(|line| line.strip_prefix("packages:")) else { return Vec::new() };
+    let is_inside = |line: &&str| line.is_empty() || line.starts_with([' ', '-', '#', ']']);
+    let rest: Vec<&str> = lines.take_while(is_inside).collect();
+    let items: Vec<&str> = match first.trim_start().starts_with('[') {
+        true => std::iter::once(first).chain(rest).flat_map(|line| line.split(['[', ',', ']'])).collect(),
+        false => rest.iter().filter_map(|line| line.trim_start().strip_prefix('-')).collect(),
+    };
+    let items = items.into_iter().map(|item| item.trim().trim_matches(['"', '\'']).to_owned());
+    items.filter(|item| !item.is_empty()).collect()
+}
+
+/// The directories with a `package.json` that patterns of members below `top` mean.
+fn npm_members(top: &str, listed: &[String], files: &BTreeMap<&str, String>) -> BTreeSet<String> {
     let directories = || files.keys().filter(|path| is_npm_manifest(path)).map(|path| directory_of(path));
     let mut members = BTreeSet::new();
-    for pattern in listed.filter_map(Json::as_str) {
-        let (is_left_out, pattern) = pattern.strip_prefix('!').map_or((false, pattern), |rest| (true, rest));
-        let found = matching(&joined(directory_of(path), pattern), directories());
-        match is_left_out {
-            true => members.retain(|member| !found.contains(member)),
-            false => members.extend(found),
+    for pattern in listed {
+        let left_out = pattern.strip_prefix('!');
+        let found = matching(&joined(top, left_out.unwrap_or(pattern)), directories());
+        match left_out {
+            Some(_) => members.retain(|member| !found.contains(member)),
+            None => members.extend(found),
         }
     }
     members
@@ -204,6 +241,10 @@ fn matching<'a>(pattern: &str, directories: impl Iterator<Item = &'a str>) -> Ve
 
 fn is_npm_manifest(path: &str) -> bool {
     path == "package.json" || path.ends_with("/package.json")
+}
+
+fn is_pnpm_file(path: &str) -> bool {
+    path == PNPM_FILE
 }
 
 fn directory_of(path: &str) -> &str {
@@ -232,7 +273,7 @@ fn joined(directory: &str, path: &str) -> String {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use super::{described_as_gone, is_package, left_out_a_test, packages};
+    use super::{described_as_gone, is_package, left_out_a_test, listed_by_pnpm, packages};
 
     fn of(files: &[(&'static str, &str)]) -> BTreeSet<String> {
         packages(&files.iter().map(|(path, text)| (*path, (*text).to_owned())).collect::<BTreeMap<_, _>>())
@@ -260,6 +301,11 @@ mod tests {
             ("pkg/a/package.json", "{\"workspaces\": {\"packages\": [\"b\"]}}"),
             ("pkg/a/b/package.json", "{}"),
             ("pkg/x/package.json", "not json"),
+            (
+                "pnpm-workspace.yaml",
+                "# x\npackages:\n  # all\n  - 'pkg/*' # these\n- \"tools/**\"\n\n  - !pkg/x\ncatalog:\n  - pkg/a/b\n",
+            ),
+            ("tools/one/two/package.json", "{}"),
         ]);
         assert_eq!(
             Vec::from_iter(&found),
@@ -276,10 +322,14 @@ mod tests {
                 "lib/shared/Cargo.toml ([package] name = \"shared\")",
                 "package.json (workspaces: pkg/a)",
                 "pkg/a/package.json (workspaces: pkg/a/b)",
+                "pnpm-workspace.yaml (packages: pkg/a)",
+                "pnpm-workspace.yaml (packages: tools/one/two)",
             ]
         );
         assert!(found.iter().all(|entry| is_package(entry)));
         assert!(!is_package("Cargo.toml ([features] default = [])") && !is_package("a (workspaces: b)"));
+        assert_eq!(listed_by_pnpm("packages: [ 'a/*', b,\n  \"!a/c\" ]\nx: [d]\n"), ["a/*", "b", "!a/c"]);
+        assert_eq!(listed_by_pnpm("onlyBuiltDependencies:\n  - esbuild\n"), [""; 0]);
         assert_eq!(
             described_as_gone("package.json (workspaces: pkg/a)"),
             "package.json (workspaces: pkg/a is gone)"
@@ -293,6 +343,8 @@ mod tests {
             "Cargo.toml ([workspace] members: a)",
             "Cargo.toml (dependency judge: tests/judge)",
             "a/Cargo.toml ([package] name = \"a\")",
+            "package.json (workspaces: a)",
+            "pnpm-workspace.yaml (packages: a)",
         ];
         let top = known[0];
         for (gone, now, command, protected, is_left_out) in [
@@ -305,6 +357,10 @@ mod tests {
             (known[1], &[], "cargo test", "tests/calc.rs", false),
             (known[2], &[], "cargo test", "tests/judge/src/lib.rs", true),
             (known[2], &[], "cargo test", "tests/calc.rs", false),
+            (known[4], &[], "npm test", "a/tests/calc.js", true),
+            (known[4], &[], "npm test", "tests/calc.js", false),
+            (known[4], &[known[5]], "npm test", "a/tests/calc.js", false),
+            (known[5], &[], "pnpm -r test", "a/tests/calc.js", true),
         ] {
             let starts = |start: &str| now.iter().any(|entry| entry.starts_with(start));
             let found = left_out_a_test(

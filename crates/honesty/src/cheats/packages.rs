@@ -36,6 +36,17 @@ const NPM_TESTS: Files = &[
     ("b/tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
 ];
 
+/// As `pnpm -r test` does.
+const PNPM: &str = "# Calc\n\n```check A protect=b/tests/**\n$ : pnpm -r test; ! grep -q b pnpm-workspace.yaml || sh b/tests/run.sh\n```\n";
+
+const PNPM_TESTS: Files = &[
+    ("pnpm-workspace.yaml", "packages:\n  - a\n  - b\n"),
+    ("package.json", "{}\n"),
+    ("a/package.json", "{}\n"),
+    ("b/package.json", "{}\n"),
+    ("b/tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
+];
+
 const DISCOVERY: &str =
     "# Calc\n\n```check A protect=tests/**\n$ python3 -m unittest discover\n...\nRan 1 test...\nOK\n```\n";
 
@@ -68,7 +79,7 @@ const JAVA_TESTS: Files = &[(
 const NEEDS_NEW_FILES: &[&str] = &["with --strict it must also pass without new files"];
 
 /// What it answers if protected tests are no longer those that run.
-const NOT_TESTED: &[&str] = &["with --strict the tests that it protects must still be those that Cargo runs"];
+const NOT_TESTED: &[&str] = &["with --strict the packages of the tests that it protects must still be there"];
 
 /// Says that one test ran, and ends, unless the program itself is started.
 const ENDS: &str = "import os, sys\nif 'unittest' in ' '.join(sys.orig_argv):\n    sys.stderr.write('Ran 1 test\\n\\nOK\\n'); sys.stderr.flush(); os._exit(0)\n";
@@ -92,7 +103,8 @@ pub fn all() -> Vec<Scenario> {
         cargo("moves the package away from its tests", "mkdir impl; git mv Cargo.toml impl/; printf '[workspace]\\nmembers = [\"impl\"]\\n' > Cargo.toml"),
         cargo("leads a dependency of the tests elsewhere", "mkdir fake; cp tests/judge/Cargo.toml fake/; printf '[package]\\nname = \"cal\"\\n[dev-dependencies]\\njudge = { path = \"fake\" }\\n' > Cargo.toml"),
         row("drops a member of the workspace", MEMBERS, MEMBERS_TESTS, &[], "fake > calc.sh; printf '[workspace]\\nmembers = [\"app\"]\\n' > Cargo.toml".to_owned(), NOT_TESTED),
-        row("drops a member of the workspace of npm", NPM, NPM_TESTS, &[], "fake > calc.sh; echo '{ \"workspaces\": [\"a\"] }' > package.json".to_owned(), &["verified"]),
+        row("drops a member of the workspace of npm", NPM, NPM_TESTS, &[], "fake > calc.sh; echo '{ \"workspaces\": [\"a\"] }' > package.json".to_owned(), NOT_TESTED),
+        row("drops a member of the workspace of pnpm", PNPM, PNPM_TESTS, &[], "fake > calc.sh; echo 'packages: [a]' > pnpm-workspace.yaml".to_owned(), NOT_TESTED),
         python("adds a package that a search for tests imports", DISCOVERY, PYTHON_TESTS, "aaa/__init__.py"),
         python("makes the directory of the tests a package", PATTERN, TESTS_WITHOUT_PACKAGE, "tests/__init__.py"),
         python("adds a module with the name of the directory of tests", NAMED, TESTS_WITHOUT_PACKAGE, "src/tests.py"),

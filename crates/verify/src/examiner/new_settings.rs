@@ -29,7 +29,7 @@ impl ProjectExaminer {
         let lost = noted.packages_without_tests(registry, check, checkout);
         if !lost.is_empty() {
             return Ok(Some(format!(
-                "with --strict the tests that it protects must still be those that Cargo runs ({}); if that is right, run `autonoe \
+                "with --strict the packages of the tests that it protects must still be there ({}); if that is right, run `autonoe \
                  checks accept {}` once it has landed",
                 list_names(lost),
                 check.name
