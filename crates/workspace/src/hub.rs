@@ -414,13 +414,16 @@ fn why_refused(packed: &Finished, indexed: &Finished) -> String {
     if indexed.stderr.contains("maximum allowed size") || indexed.stderr.contains("max-input-size") {
         return format!("it is larger than {}", show_bytes(MAX_FETCH));
     }
+    // What does not pass is not packed to its end, and git is silent about that.
+    let is_packed = packed.code == 0 || packed.stderr.trim().is_empty();
+    if let Some(why) = malformed(&indexed.stderr).filter(|_| is_packed) {
+        return why;
+    }
     match (packed.code, indexed.code) {
         (0, 12) => format!("a commit has more files than {} of names can list", show_bytes(MAX_NAMES)),
         (0, 11) => format!("an object is missing or not what its hash says ({})", indexed.reason()),
-        (0, _) => malformed(&indexed.stderr)
-            .unwrap_or_else(|| format!("an object is malformed ({})", indexed.reason())),
-        // What cannot be indexed is not packed to its end, and git is silent about that.
-        _ if packed.stderr.trim().is_empty() => format!("its objects cannot be read ({})", indexed.reason()),
+        (0, _) => format!("an object is malformed ({})", indexed.reason()),
+        _ if is_packed => format!("its objects cannot be read ({})", indexed.reason()),
         _ => format!("its objects cannot be read ({})", packed.reason()),
     }
 }
