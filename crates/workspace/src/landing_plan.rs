@@ -47,6 +47,10 @@ async fn prepare_workspace(
         (Some(worker), Some(deliverable)) => {
             let events = site.leave().await?;
             worker.begin(deliverable).await?;
+            // So that the next one need not wait for its workspace; no more than one is made that may not be needed.
+            if let Some(next) = workers.get(session.worker) {
+                next.make_ahead().await;
+            }
             Ok(events)
         }
         _ => {

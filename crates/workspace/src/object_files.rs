@@ -3,7 +3,8 @@
 //!
 //! Objects that no commit reaches are linked too: they are the user's own, and no agent has ever written there.
 
-use std::ffi::OsStr;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirEntry};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,12 @@ fn link_files(
     is_wanted: impl Fn(&OsStr) -> bool,
 ) -> io::Result<()> {
     let is_file = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
-    let wanted = entries(from)?.filter(|entry| is_wanted(&entry.file_name()) && is_file(entry));
+    // Most are there already: to list their names costs less than to try each.
+    let known: HashSet<OsString> = entries(into)?.map(|entry| entry.file_name()).collect();
+    let wanted = entries(from)?.filter(|entry| {
+        let name = entry.file_name();
+        is_wanted(&name) && !known.contains(&name) && is_file(entry)
+    });
     let mut has_directory = false;
     for entry in wanted {
         if !has_directory {

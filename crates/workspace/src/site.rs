@@ -243,6 +243,9 @@ impl WorkspaceSite {
         for worker in &workers {
             worker.adopt_unfinished().await?;
         }
+        if let Some(first) = workers.first() {
+            first.make_ahead().await;
+        }
         Ok(workers)
     }
 

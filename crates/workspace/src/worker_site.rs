@@ -10,6 +10,8 @@ use std::sync::Arc;
 use autonoe_core::fault::Fault;
 use autonoe_files::{SETTINGS_LIMIT, UntrustedDir, Visibility, read_text};
 use autonoe_git::write_ref;
+use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 
 use crate::hub::UNUSABLE;
 use crate::landing_error::LandingRefusal;
@@ -46,6 +48,8 @@ pub struct WorkerSite {
     name: String,
     branch: String,
     queue: Arc<MergeQueue>,
+    /// At most one task, which makes the workspace before it is needed. It returns the commit with which the workspace begins.
+    ahead: Arc<Mutex<JoinSet<Option<String>>>>,
 }
 
 impl WorkerSite {
@@ -55,8 +59,24 @@ impl WorkerSite {
             name: name.clone(),
             branch: format!("{}-{number}", queue.run.branch()),
             queue: Arc::clone(queue),
+            ahead: Arc::default(),
         };
         names.iter().zip(1..).map(site).collect()
+    }
+
+    /// Begins to make a workspace that is not there yet, while the run does something else. One that fails is made anew when it is needed.
+    pub(crate) async fn make_ahead(&self) {
+        let mut ahead = self.ahead.lock().await;
+        let Some(start) = self.queue.finished().ok().filter(|_| !self.described().exists()) else { return };
+        if ahead.is_empty() {
+            // It must not keep itself alive.
+            let site = Self { ahead: Arc::default(), ..self.clone() };
+            ahead.spawn(async move { site.fill(&start).await.is_ok().then_some(start) });
+        }
+    }
+
+    async fn made_ahead(&self) -> Option<String> {
+        self.ahead.lock().await.join_next().await?.ok()?
     }
 
     /// What an earlier run has begun in the workspace and not finished; `None` if there is nothing, or the user does not want it.
@@ -108,6 +128,7 @@ impl WorkerSite {
     /// Makes the workspace ready for a session that builds a deliverable. Its unfinished work stays; for any other, it begins with all that is
     /// finished.
     pub async fn begin(&self, deliverable: &str) -> Result<(), Fault> {
+        let made = self.made_ahead().await;
         let workspace = self.described();
         let holds = self.held().as_deref() == Some(deliverable) && workspace.exists();
         if holds && workspace.problem().is_none() {
@@ -119,7 +140,10 @@ impl WorkerSite {
             Some(last) => last,
             None => self.queue.finished()?,
         };
-        self.fill(&start).await?;
+        match made.as_ref() == Some(&start) {
+            true => self.queue.hub.renew_spec(&workspace, &self.queue.from)?,
+            false => self.fill(&start).await?,
+        }
         self.queue.hub.set_current(&workspace, &start)?;
         self.hold(&workspace, deliverable).map_err(|error| self.queue.hub.unwritable(&error))
     }
