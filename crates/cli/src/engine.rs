@@ -502,14 +502,22 @@ impl Screen {
         if has_plan_to_build {
             announcer.ask_first(&span);
         }
+        let recorded = recovery_status.clone();
         let on_landing = |event: SiteEvent| sinks.emit(&span, landing_event(event));
         let mut landing_plan;
         let session_plan: &mut dyn Plan = match &mut site {
             Some(site) => {
                 let (inner, workers) = (plan.plan(), worker_sites.as_slice());
                 let status = landing_status;
-                landing_plan =
-                    LandingPlan { inner, site, status, workers, on_event: &on_landing, is_new: true };
+                landing_plan = LandingPlan {
+                    inner,
+                    site,
+                    status,
+                    recorded,
+                    workers,
+                    on_event: &on_landing,
+                    is_new: true,
+                };
                 &mut landing_plan
             }
             None => plan.plan(),

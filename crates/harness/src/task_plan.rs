@@ -482,6 +482,8 @@ impl Plan for TaskPlan {
     }
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
+        // It may have been checked after the session was chosen.
+        self.is_confirmed = false;
         let moves_on = self.judge_session(finished).await?;
         Ok(match self.choose().await? {
             Choice::End(outcome) => PlanVerdict::Done(outcome),

@@ -16,8 +16,10 @@ use crate::worker_site::WorkerSite;
 pub struct LandingPlan<'a> {
     pub inner: &'a mut dyn Plan,
     pub site: &'a mut WorkspaceSite,
-    /// `None` for a plan without deliverables.
+    /// The deliverables as far as they may land; `None` for a plan without deliverables.
     pub status: Option<Arc<dyn StatusReader>>,
+    /// All deliverables, as they are on record.
+    pub recorded: Option<Arc<dyn StatusReader>>,
     /// Empty if one deliverable is built after another.
     pub workers: &'a [WorkerSite],
     pub on_event: &'a (dyn Fn(SiteEvent) + Send + Sync),
@@ -68,30 +70,33 @@ impl LandingPlan<'_> {
         self.site.note_first_verified(&settled(self.status.as_ref()).await?)
     }
 
-    /// What has passed may not be on the user's branch any more: then nothing is built on it, and no box of it is committed.
+    /// What has passed may not be on the user's branch any more: then nothing is built on it, and no box of it is committed. What an earlier
+    /// process has not landed is looked at before it does.
     async fn look_first(&mut self) -> Result<(), Fault> {
         let settled = settled(self.status.as_ref()).await?;
-        match self.is_new && self.site.must_look_first(&settled) {
-            true => self.inner.confirm_passed().await,
-            false => Ok(()),
+        self.site.lower(&settled);
+        let lands_earlier = self.workers.is_empty()
+            && self.site.has_earlier_to_land(&settled)
+            && self.site.must_confirm(&settled);
+        // Of a task that an earlier run has completed, this one has not said so yet.
+        let recorded = self::settled(self.recorded.as_ref()).await?;
+        if lands_earlier || self.site.must_look_first(&recorded) {
+            self.inner.confirm_passed().await?;
         }
+        if lands_earlier {
+            self.site.confirmed();
+        }
+        Ok(())
     }
 
     /// A process may have been killed between a session in which something passed and its landing. It lands now, and not with what the next
     /// session leaves unfinished.
     async fn land_earlier(&mut self) -> Result<(), Fault> {
-        let before = settled(self.status.as_ref()).await?;
-        self.site.lower(&before);
-        if !self.site.has_earlier_to_land(&before) {
-            return Ok(());
-        }
-        if self.site.must_confirm(&before) {
-            self.inner.confirm_passed().await?;
-            self.site.confirmed();
-        }
         let settled = settled(self.status.as_ref()).await?;
-        let events = self.site.land_earlier(&settled).await?;
-        events.into_iter().for_each(self.on_event);
+        self.site.lower(&settled);
+        if self.site.has_earlier_to_land(&settled) {
+            self.site.land_earlier(&settled).await?.into_iter().for_each(self.on_event);
+        }
         Ok(())
     }
 }
@@ -100,9 +105,12 @@ impl LandingPlan<'_> {
 impl Plan for LandingPlan<'_> {
     async fn next(&mut self, so_far: &RunState) -> Result<NextAction, Fault> {
         self.note_first_verified().await?;
-        self.look_first().await?;
+        let is_new = std::mem::take(&mut self.is_new);
+        if is_new {
+            self.look_first().await?;
+        }
         let action = self.inner.next(so_far).await?;
-        if std::mem::take(&mut self.is_new) && self.workers.is_empty() {
+        if is_new && self.workers.is_empty() {
             self.land_earlier().await?;
         }
         if let NextAction::Session(session) = &action {

@@ -8,7 +8,8 @@ use rusqlite::Connection;
 use serde_json::Value;
 
 use super::support::{
-    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builds, model, until,
+    CliTestProject, RunOutput, assert_no_processes_left, assert_script_followed, builds, builds_with, model,
+    until,
 };
 
 const ROADMAP: &str = "# Roadmap: Shop\r\n\r\n## Objective\r\nSell books.\r\n\r\n## Constraints\r\n- Use no framework\r\n\r\n## Tasks\r\n\
@@ -296,7 +297,7 @@ fn a_pause_by_file_ends_with_resume() {
 fn others_see_that_a_harness_is_paused_by_command() {
     let project = project(ROADMAP);
     let waits = "touch ready; until [ -e go ]; do sleep 0.05; done; ";
-    let script = [super::support::builds_with("list", waits, ""), builds("cart", &[]), builds("pay", &[])];
+    let script = [builds_with("list", waits, ""), builds("cart", &[]), builds("pay", &[])];
     let model = model(&script.concat());
     let mut command = project.command(&model, &["harness", "run"]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
@@ -319,7 +320,7 @@ fn others_see_that_a_harness_is_paused_by_command() {
 fn a_status_file_that_is_deleted_during_the_run_is_restored_and_that_is_said() {
     let project = project(ROADMAP);
     let waits = "touch ready; until [ -e go ]; do sleep 0.05; done; ";
-    let script = [builds("list", &[]), super::support::builds_with("cart", waits, ""), builds("pay", &[])];
+    let script = [builds("list", &[]), builds_with("cart", waits, ""), builds("pay", &[])];
     let model = model(&script.concat());
     let mut command = project.command(&model, &["harness", "run"]);
     let child = command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn();
@@ -380,7 +381,7 @@ fn an_agent_speaks_for_its_own_task_only() {
           expect = ["VALIDATION_ERROR", "This session builds"]
           call = [{ tool = "mcp__autonoe__set_status", input = { deliverableId = "cart", status = "passed" } }]
     "#;
-    let first = super::support::builds_with("list", "", speaks);
+    let first = builds_with("list", "", speaks);
     let model = model(&[first, builds("cart", &[]), builds("pay", &[])].concat());
     let run = project.run(&model, &["harness", "run"]);
     run.assert_ended("all_passed", 0);
@@ -392,7 +393,7 @@ fn a_stop_file_ends_the_run_after_its_session() {
     // The first of its agents is not installed.
     let roadmap = ROADMAP.replace("List the books\r\n", "List the books\r\n  - cli: gemini, native\r\n");
     let project = project(&roadmap);
-    let model = model(&super::support::builds_with("list", "touch ready && sleep 2 && ", ""));
+    let model = model(&builds_with("list", "touch ready && sleep 2 && ", ""));
     let run = project.run_acting(&model, &["harness", "run"], || {
         project.write(".harness/roadmap/stop", "stop\n");
     });
@@ -407,7 +408,7 @@ fn a_stop_file_ends_the_run_after_its_session() {
 #[test]
 fn a_stop_file_with_abort_ends_the_run_within_its_session() {
     let project = project(ROADMAP);
-    let model = model(&super::support::builds_with("list", "touch ready && sleep 600 && ", ""));
+    let model = model(&builds_with("list", "touch ready && sleep 600 && ", ""));
     let run = project.run_acting(&model, &["harness", "run"], || {
         project.write(".harness/roadmap/stop", "abort\n");
     });

@@ -604,3 +604,28 @@ fn what_the_last_look_has_verified_lands_at_the_end() {
     assert!(run.stderr.contains("[LANDED]") && !run.stderr.contains("[NOT LANDED]"), "{}", run.stderr);
     assert_eq!(project.git(&["log", "--format=%s", "main"]), "more\nbuilt\nwork");
 }
+
+/// What is looked at before it lands at the start of a run is no last look.
+#[test]
+fn what_a_run_does_after_it_has_landed_earlier_commits_is_looked_at_too() {
+    let project = CliTestProject::with_status(&[("A", "pending"), ("B", "pending")]).in_workspace();
+    project
+        .write("SPEC.md", "# Spec\n\n```check A\n$ test -f a.txt\n```\n\n```check B\n$ test -f b.txt\n```\n");
+    project.git(&["init", "-q", "-b", "main", "."]);
+    project.commit(&[("kept.txt", "")]);
+    let builds = |id: &str, command: &str| {
+        format!(
+            "[[conversation]]\nwhen = ['one deliverable', \"Open, in order of priority:\\n- `{id}`\"]\n\
+             [[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = '{command}; git add -A; git commit -qm {id}' }} }}]\n\
+             [[conversation.turn]]\ncall = [{{ tool = 'mcp__autonoe__set_status', input = {{ deliverableId = '{id}', status = 'passed' }} }}]\n\
+             [[conversation.turn]]\ntext = 'done'\n"
+        )
+    };
+    let scripts = [builds("A", "echo > a.txt"), builds("B", "git rm -q a.txt; echo > b.txt")];
+    let model = model(&scripts.concat());
+    project.run(&model, &["run", "-n", "1", "--land", "never"]).assert_ended("max_iterations", 4);
+    let run = project.run(&model, &["run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(run.of_type("session_started").count(), 2, "B, and A once more: {}", run.stderr);
+    assert_eq!(project.git(&["ls-tree", "--name-only", "HEAD", "a.txt", "b.txt"]), "a.txt\nb.txt");
+}

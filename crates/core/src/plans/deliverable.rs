@@ -304,6 +304,8 @@ impl Plan for DeliverablePlan {
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
         self.at_work = self.at_work.saturating_sub(1);
+        // It may have been checked after the session was chosen.
+        self.is_confirmed = false;
         let Some(status) = self.status.load().await? else {
             return Ok(PlanVerdict::Failed(nothing_created(finished.instruction.name.name())));
         };
