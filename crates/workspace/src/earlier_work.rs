@@ -97,6 +97,10 @@ impl Hub {
             Some(Merge::Clean(merged)) => {
                 let (filled, _) = self.workspace(name, branch, &from.at(&merged)).await?;
                 self.set_current(&filled, &merged)?;
+                if merged != commit {
+                    // It stands on the user's commits of now, too.
+                    self.record_begin(&filled, from).map_err(|error| self.unwritable(&error))?;
+                }
                 return Ok(EarlierWork::Continued(self.described(name, branch, from)));
             }
             Some(Merge::Conflict(files)) => LandingRefusal::Conflict(files),

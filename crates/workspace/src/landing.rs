@@ -66,6 +66,10 @@ git merge-base "$4" "$5" > /dev/null
 [ $? = 1 ] && exit 3
 exit 1"#;
 
+/// Whether the branch `$6` of the user's repository `$1` has ever been at the commit `$7`, as far as git has noted it.
+const HAS_BEEN_AT: &str =
+    r#"git -C "$1" log -g --format=%H "refs/heads/$6" -- 2> /dev/null | grep -qxF "$7""#;
+
 /// Exits with 3 if the new commit and what is checked out now have no common ancestor.
 const IS_RELATED: &str = r#"head=$(git -C "$1" rev-parse --verify --quiet 'HEAD^{commit}') || exit 0
 git --git-dir="$2" merge-base "$head" "$5" > /dev/null
@@ -308,7 +312,13 @@ impl Hub {
         let mut taken = Vec::new();
         let finishing = async {
             taken = attempt.take_back(&record, from.commit.as_deref()).await?;
-            if !is_where_it_was {
+            // The branch may have had the commit already, and the user may have moved it back.
+            let has_landed = from.commit.as_ref() == Some(&record.commit)
+                || attempt.run(HAS_BEEN_AT, &[&record.branch, &record.commit]).await?.code == 0;
+            if has_landed {
+                self.note_landing(Some(&record.branch), &record.commit, settled)?;
+            }
+            if has_landed || !is_where_it_was {
                 self.forget_landing();
                 return Ok(InterruptedLanding::taken_back(std::mem::take(&mut taken)));
             }

@@ -36,6 +36,9 @@ git log --format=%T "$base..$3" | grep -qxF "$(git rev-parse "$2^{tree}")""#;
 /// Lists the files in which `$2` and `$3` differ, separated by NUL bytes; in the repository `$1`.
 const DIFFERING: &str = r#"git --git-dir="$1" diff-tree -r -z --no-renames --name-only "$2" "$3""#;
 
+/// Lists the files that `$3` has changed since it and `$2` were the same, separated by NUL bytes; in the repository `$1`.
+const CHANGED_SINCE_COMMON: &str = r#"git --git-dir="$1" diff -z --no-renames --name-only "$2...$3""#;
+
 /// Prints those of the commits behind `$3` that `$3` has, or whose files or changes it has; in the repository `$1`. If `$2` is `first`, only the
 /// first of them.
 const ARE_IN: &str = r#"export GIT_DIR="$1"; which=$2; head=$3; shift 3
@@ -294,16 +297,22 @@ impl Hub {
             return Ok(false);
         }
         let commits: Vec<&str> = landings.iter().map(|landing| landing.commit.as_str()).collect();
-        let Some(kept) = self.first_in(head, &commits).await? else { return Ok(false) };
-        let (of_landing, of_user) =
-            (self.differing(&kept, &last.commit).await?, self.differing(&kept, head).await?);
-        Ok(of_landing.is_disjoint(&of_user))
+        if let Some(kept) = self.first_in(head, &commits).await? {
+            let of_landing = self.differing(DIFFERING, &kept, &last.commit).await?;
+            if of_landing.is_disjoint(&self.differing(DIFFERING, &kept, head).await?) {
+                return Ok(true);
+            }
+        }
+        // What landed may have been merged with commits of the user's.
+        let of_landing = self.differing(CHANGED_SINCE_COMMON, head, &last.commit).await?;
+        let of_user = self.differing(CHANGED_SINCE_COMMON, &last.commit, head).await?;
+        Ok(!of_landing.is_empty() && of_landing.is_disjoint(&of_user))
     }
 
-    async fn differing(&self, one: &str, other: &str) -> Result<HashSet<String>, Fault> {
+    async fn differing(&self, script: &str, one: &str, other: &str) -> Result<HashSet<String>, Fault> {
         let room = self.room(self.layout.readable(), [])?;
         let git = self.layout.git_dir().display().to_string();
-        let listed = room.run(DIFFERING, [git.as_str(), one, other]).await;
+        let listed = room.run(script, [git.as_str(), one, other]).await;
         room.close().await;
         Ok(listed?.stdout.split_terminator('\0').map(str::to_owned).collect())
     }

@@ -192,6 +192,25 @@ async fn commits_that_the_user_has_reset_do_not_come_back_with_the_work() {
     assert_eq!(site.workers(&names).await.unwrap()[0].held(), None);
 }
 
+/// A run has merged them with its own; where it began is no longer all that it stands on.
+#[tokio::test]
+async fn commits_that_were_merged_and_dropped_do_not_come_back() {
+    for leave in [["reset", "-q", "--hard", "HEAD~1"], ["checkout", "-q", "-Bother", "HEAD~1"]] {
+        let fixture = HubFixture::new().await;
+        left_by_a_run(&fixture, "new.txt").await;
+        fixture.commit(&[("mistake.txt", "x")]);
+        let mut site = run(&fixture, 2).await;
+        assert!(site.workspace.tree().join("mistake.txt").exists());
+        fixture.work(&site.workspace, &[("more.txt", "agent\n")]);
+        site.run_ended(&Settled::default()).await.unwrap();
+        fixture.git(&leave);
+        let site = run(&fixture, 3).await;
+        assert_eq!(ahead(&fixture, &site), "", "{leave:?}");
+        let warning = site.warning.as_deref().unwrap_or_default();
+        assert!(warning.contains("on branch autonoe/2"), "{warning}");
+    }
+}
+
 #[tokio::test]
 async fn uncommitted_changes_are_named_if_there_is_earlier_work() {
     let fixture = HubFixture::new().await;
@@ -263,6 +282,28 @@ async fn deliverables_whose_commits_are_not_on_the_branch_are_lost() {
     fixture.git(&["reset", "-q", "--hard", "HEAD~2"]);
     let site = prepare(3, &["before", "A"]).await;
     assert_eq!(names(&site), "A", "the user has removed it");
+
+    // It had landed together with a commit of the user's, which stays.
+    for later in [None, Some("later.txt")] {
+        let fixture = HubFixture::new().await;
+        left_by_a_run(&fixture, "a.txt.new").await;
+        fixture.commit(&[("mine.txt", "the user's\n")]);
+        let hub = fixture.hub.clone();
+        let options = SiteOptions::default();
+        let nothing = Settled::default();
+        let mut site = WorkspaceSite::prepare(hub, 2, Start::New, options, &nothing).await.unwrap();
+        let events = site.session_ended(1, &settled(&["A"])).await.unwrap();
+        assert!(matches!(events.as_slice(), [SiteEvent::Landed { .. }]), "{events:?}");
+        fixture.git(&["reset", "-q", "--hard", "HEAD^1"]);
+        assert!(fixture.path("mine.txt").exists() && !fixture.path("a.txt.new").exists());
+        if let Some(later) = later {
+            fixture.commit(&[(later, "")]);
+        }
+        let options = SiteOptions::default();
+        let now = settled(&["A"]);
+        let site = WorkspaceSite::prepare(fixture.hub.clone(), 3, Start::New, options, &now).await.unwrap();
+        assert_eq!(names(&site), "A", "{later:?}");
+    }
 
     let fixture = HubFixture::new().await;
     let prepare = async |number, ids: &[&str]| {

@@ -105,6 +105,23 @@ async fn a_file_that_the_user_has_changed_since_is_kept() {
     }
 }
 
+/// It was complete, only that was not on record yet.
+#[tokio::test]
+async fn what_had_landed_and_the_user_has_reset_does_not_land_again() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    let new = fixture.work(&workspace, &[("a.txt", "new\n")]);
+    fixture.hub.fetch(&workspace).await.unwrap();
+    assert!(matches!(fixture.land(&workspace, &revision).await, Landing::Landed { .. }));
+    let old = revision.commit.unwrap();
+    put_on_record(&fixture, &old, &new);
+    fixture.git(&["reset", "-q", "--hard", &old]);
+    let site = start(&fixture).await;
+    assert_eq!(site.finished, None);
+    assert_eq!(fixture.git(&["rev-parse", "main"]), old);
+    assert_eq!(fixture.git_in(&site.workspace.tree(), &["rev-parse", "HEAD"]), old);
+}
+
 #[tokio::test]
 async fn a_user_who_has_moved_on_is_left_alone() {
     let (fixture, _) = killed().await;
