@@ -114,6 +114,9 @@ impl TaskPlan {
         let before = plan.with_begun_tasks();
         let edit = compare(&before, &plan.roadmap, &plan.begun());
         plan.take_over(edit).await?;
+        if is_new_run {
+            plan.renew_checks().await?;
+        }
         plan.plan_tasks(&dropped).await?;
         plan.recall().await?;
         Ok(plan)

@@ -125,6 +125,19 @@ impl TaskStore for RoadmapTasks {
         self.change(|status, today| apply(status, tasks, dropped, forgets_blocked, today)).await
     }
 
+    async fn renew_checks(&self, tasks: &[&Task]) -> Result<Vec<TaskId>, Fault> {
+        let registry = CheckRegistry::load(&self.project)?;
+        let is_edited = |task: &Task| {
+            let known = registry.proposed.iter().filter(|check| {
+                check.origin == CheckOrigin::Roadmap && check.deliverable.as_deref() == Some(task.id.as_str())
+            });
+            !known.eq(&task.checks)
+        };
+        let edited: Vec<&Task> = tasks.iter().copied().filter(|task| is_edited(task)).collect();
+        self.register_checks(&edited, &[])?;
+        Ok(edited.into_iter().map(|task| task.id.clone()).collect())
+    }
+
     async fn ever_passed(&self) -> Result<HashSet<String>, Fault> {
         self.status.ever_passed().await
     }

@@ -705,6 +705,78 @@ fn a_killed_roadmap_is_looked_at_first_if_the_user_has_reset_the_branch() {
     assert!(run.stderr.contains(failed) && !run.stderr.contains("was unchecked"), "{}", run.stderr);
 }
 
+/// What a run looks at before its first session is no last look.
+#[test]
+fn work_of_a_continued_run_is_looked_at_once_more() {
+    let project = project("## Tasks\n- [ ] **a**: Make a\n  - check: `test -f a.txt`\n- [ ] **d**: Make d\n  - check: `test -f d.txt`\n").in_workspace();
+    let first = model(&[builds("a", &[]), builds_with("d", "git rm -q a.txt; ", "")].concat());
+    project.run(&first, &["harness", "run", "-n", "2"]).assert_ended("max_iterations", 4);
+    let then = model(&[builds_with("a", "git rm -q d.txt; ", ""), builds("d", &[])].concat());
+    let run = project.run(&then, &["harness", "run"]);
+    run.assert_ended("all_passed", 0);
+    assert_eq!(tasks(&run), ["a", "d"], "{}", run.stderr);
+    assert_eq!(project.git(&["ls-tree", "--name-only", "HEAD", "a.txt", "d.txt"]), "a.txt\nd.txt");
+}
+
+/// A run may have finished the roadmap before.
+#[test]
+fn nothing_is_built_on_a_task_that_is_gone_from_the_branch() {
+    for go_back in [["reset", "-q", "--hard", "old"], ["checkout", "-q", "-Bfeature", "old"]] {
+        let roadmap = "## Tasks\n- [ ] **a**: Make a\n  - check: `test -f a.txt`\n";
+        let project = project(roadmap).in_workspace();
+        project.git(&["branch", "old"]);
+        project.run(&model(&builds("a", &[])), &["harness", "run"]).assert_ended("all_passed", 0);
+        project.git(&go_back);
+        project.write(
+            "ROADMAP.md",
+            &format!("{roadmap}- [ ] **b**: Make b\n  - depends: a\n  - check: `test -f b.txt`\n"),
+        );
+        project.git(&["commit", "-qam", "mine"]);
+        let run = project.run(&model(&[builds("a", &[]), builds("b", &[])].concat()), &["harness", "run"]);
+        run.assert_ended("all_passed", 0);
+        assert_eq!(tasks(&run), ["a", "b"], "{go_back:?}: {}", run.stderr);
+        let commits = project.git(&["log", "-5", "--reverse", "--format=%s"]);
+        assert_eq!(
+            commits, "mine\na\nMark the task a as completed\nb\nMark the task b as completed",
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+/// What a check says is the user's word, also about what is completed.
+#[test]
+fn edited_checks_of_completed_tasks_decide_anew() {
+    let roadmap = "## Tasks\n- [ ] **a**: Make a\n  - max_retries: 1\n  - check: `test -f a.txt`\n";
+    let project = project(roadmap).in_workspace();
+    let model = model(&builds("a", &[]));
+    let run = || project.run(&model, &["harness", "run"]);
+    let edit = |from: &str, to: &str| {
+        let text = project.read("ROADMAP.md");
+        assert!(text.contains(from), "{text}");
+        project.write("ROADMAP.md", &text.replace(from, to));
+        project.git(&["commit", "-qam", "mine"]);
+    };
+    run().assert_ended("all_passed", 0);
+    assert_eq!(project.git(&["log", "-1", "--format=%s"]), "Mark the task a as completed");
+
+    edit("`test -f a.txt`", "`test -s a.txt`");
+    let looser = run();
+    looser.assert_ended("all_passed", 0);
+    assert!(looser.stderr.contains("The checks of a were edited, so they decide anew."), "{}", looser.stderr);
+    assert!(
+        tasks(&looser).is_empty() && looser.stderr.contains("0 verified, 1 claimed"),
+        "{}",
+        looser.stderr
+    );
+
+    edit("`test -s a.txt`", "`test -f other.txt`");
+    let failing = run();
+    failing.assert_ended("tasks_blocked", 3);
+    assert!(project.read("ROADMAP.md").contains("[ ] **a**"), "{}", failing.stderr);
+    assert_eq!(project.git(&["log", "--format=%s", "--grep=Mark the task"]), "Mark the task a as completed");
+}
+
 /// No check finds that out.
 #[test]
 fn a_reviewed_task_whose_commits_the_user_has_removed_is_done_again() {

@@ -67,6 +67,8 @@ impl BegunTask {
         let id = &now.id;
         match (self.record.status, is_open) {
             _ if is_same_work(&self.task, now) => None,
+            // They decide, see `renew_checks`.
+            (TaskStatus::Completed, false) if is_same_work(&self.with_checks_of(now), now) => None,
             (TaskStatus::Completed, false) => {
                 Some(format!("{id} was edited, but it is completed, so that has no effect. {DO_IT_AGAIN}"))
             }
@@ -74,6 +76,10 @@ impl BegunTask {
             _ if now.done => None,
             _ => Some(format!("{id} was edited, so it begins anew, with all of its attempts.")),
         }
+    }
+
+    fn with_checks_of(&self, now: &Task) -> Task {
+        Task { checks: now.checks.clone(), ..self.task.clone() }
     }
 
     /// How far it is, as a clause; `None` if nothing is left to do.
@@ -119,6 +125,24 @@ impl TaskPlan {
             }
         }
         Ok(dropped)
+    }
+
+    /// Completed tasks are not planned again, but the checks that the user has edited since say whether they still are.
+    pub(super) async fn renew_checks(&self) -> Result<(), Fault> {
+        let completed =
+            self.state.begun.values().filter(|begun| begun.record.status == TaskStatus::Completed);
+        let completed: Vec<&Task> =
+            completed.filter_map(|begun| self.roadmap.task(begun.task.id.as_str())).collect();
+        let edited: Vec<String> =
+            self.setup.store.renew_checks(&completed).await?.iter().map(ToString::to_string).collect();
+        match edited.is_empty() {
+            true => Ok(()),
+            false => {
+                let message =
+                    format!("The checks of {} were edited, so they decide anew.", edited.join(", "));
+                self.publish(RunEvent::Notice { message }).await
+            }
+        }
     }
 
     /// Saves what was taken over, so that a process that is killed now continues with the same, and says it.

@@ -17,6 +17,9 @@ pub trait TaskStore: StatusReader {
     /// done any more.
     async fn plan_tasks(&self, tasks: &[&Task], dropped: &[TaskId]) -> Result<(), Fault>;
 
+    /// Replaces the checks of tasks that are not planned again, as far as the roadmap has others now. Returns these tasks.
+    async fn renew_checks(&self, tasks: &[&Task]) -> Result<Vec<TaskId>, Fault>;
+
     /// Ids of all deliverables that have ever passed, also in earlier runs and those that are pending now.
     async fn ever_passed(&self) -> Result<HashSet<String>, Fault>;
 
