@@ -23,6 +23,7 @@ use autonoe_sandbox::{
 use autonoe_store::config::AgentConfig;
 use autonoe_store::{Project, UserConfig};
 use autonoe_verify::CheckoutFactory;
+use autonoe_workspace::hook_places;
 use tokio::process::Command;
 
 use crate::check_room::show_only_what_is_fixed;
@@ -347,7 +348,16 @@ fn bounds(project: &Project, environment: &Environment, user: &UserConfig, polic
     let found = Repository::around(root);
     let repository =
         if found.above.as_ref().is_some_and(around_home) { Repository::default() } else { found };
-    let read_only = read_only_names().map(|name| root.join(name)).chain(repository.hooks());
+    bounds.hooks =
+        hook_places(&repository, repository.top(root), home.as_deref(), &environment.git_settings());
+    let is_written = |place: &PathBuf| {
+        [root]
+            .into_iter()
+            .chain(repository.directories.iter().map(PathBuf::as_path))
+            .any(|written| place.starts_with(written))
+    };
+    bounds.hooks.retain(is_written);
+    let read_only = read_only_names().map(|name| root.join(name)).chain(bounds.hooks.clone());
     bounds.protected = read_only.chain(policy.hook_files.iter().map(|file| file.path.clone())).collect();
     bounds.read =
         repository.above.iter().cloned().chain(PermissionSet::new(policy).readable_paths()).collect();

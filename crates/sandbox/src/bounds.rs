@@ -74,6 +74,9 @@ pub struct Bounds {
     /// directory from being created.
     #[serde(with = "os_text::paths")]
     pub protected: Vec<PathBuf>,
+    /// Those of `protected` that are hooks of git or directories of such. Where a layer cannot protect them, they are restored after the room.
+    #[serde(default, with = "os_text::paths")]
+    pub hooks: Vec<PathBuf>,
     /// The private home directory of the processes, outside the project, writable.
     pub home: PathBuf,
     /// A private temporary directory, for layers that cannot mount an empty `/tmp`.
@@ -136,6 +139,7 @@ impl Bounds {
             root: root.into(),
             shown_at: None,
             protected: Vec::new(),
+            hooks: Vec::new(),
             home: home.into(),
             temp: temp.into(),
             read: Vec::new(),

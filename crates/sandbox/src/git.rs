@@ -41,8 +41,8 @@ struct NestedSnapshot {
 /// The hooks of some repositories.
 #[derive(Debug, Serialize, Deserialize)]
 struct HookFiles {
-    /// The git directories.
-    directories: Vec<PathBuf>,
+    /// Directories of hooks, and hooks elsewhere.
+    places: Vec<PathBuf>,
     /// The hooks and their contents.
     files: Vec<(PathBuf, Vec<u8>)>,
     /// When each of them was last changed, also those that have no content.
@@ -70,14 +70,14 @@ impl RepositorySnapshot {
         let leading_out = found.leading_out.into_iter().collect();
         let read = |file: PathBuf| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()?));
         self.settings.extend(directories.iter().map(|git| git.join("config")).filter_map(read));
-        let hooks = HookFiles::of(directories.clone());
+        let hooks = HookFiles::of(directories.iter().map(|git| git.join("hooks")).collect());
         self.nested = Some(NestedSnapshot { hooks, directories, leading_out });
         self
     }
 
     /// With the project's own hooks, for a layer that does not make them read-only.
-    pub(crate) fn with_own_hooks(mut self) -> Self {
-        self.hooks = Some(HookFiles::of(self.repository.directories.clone()));
+    pub(crate) fn with_own_hooks(mut self, places: Vec<PathBuf>) -> Self {
+        self.hooks = Some(HookFiles::of(places));
         self
     }
 
@@ -175,19 +175,19 @@ impl RepositorySnapshot {
 }
 
 impl HookFiles {
-    fn of(directories: Vec<PathBuf>) -> Self {
-        let entries = || directories.iter().flat_map(|git| hook_files(&git.join("hooks")));
+    fn of(places: Vec<PathBuf>) -> Self {
+        let entries = || places.iter().flat_map(|place| hook_files(place));
         let files = entries().filter_map(|file| Some((file.clone(), read_bytes(&file, CONFIG_LIMIT).ok()??)));
         let changed = entries().filter_map(|file| Some((file.clone(), changed(&file)?)));
         let (files, changed) = (files.collect(), changed.collect());
-        Self { files, changed, directories }
+        Self { files, changed, places }
     }
 
     /// Moves away new hooks, and restores changed ones.
     fn repair(&self, is_of_session: impl Fn(&Path) -> bool) -> Vec<String> {
         let mut repairs = Vec::new();
-        let directories = self.directories.iter().filter(|directory| is_where_it_was(directory));
-        for file in directories.flat_map(|git| hook_files(&git.join("hooks"))) {
+        let places = self.places.iter().filter(|place| place.parent().is_some_and(is_where_it_was));
+        for file in places.flat_map(|place| hook_files(place)) {
             let before = self.files.iter().find(|(known, _)| *known == file).map(|(_, text)| text);
             let is_same = before.is_some_and(|before| {
                 read_bytes(&file, CONFIG_LIMIT).is_ok_and(|now| now.as_ref() == Some(before))
@@ -247,8 +247,12 @@ fn has_hooks(directory: &Path) -> bool {
     !hook_files(directory).is_empty()
 }
 
-fn hook_files(directory: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+/// The hooks in a directory. A file is one itself, and a link may lead to some.
+fn hook_files(place: &Path) -> Vec<PathBuf> {
+    if place.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
+        return vec![place.to_owned()];
+    }
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
     let is_inert = |path: &PathBuf| {
         path.extension()
             .is_some_and(|extension| ["sample", "suspect"].iter().any(|known| extension == *known))
@@ -552,19 +556,32 @@ mod tests {
             std::os::unix::fs::symlink("../../nowhere", hook(name)).unwrap();
         }
         let known = RepositorySnapshot::of(&root, |_| true);
-        let writable = RepositorySnapshot::of(&root, |_| true).with_own_hooks();
+        let elsewhere = ["scripts/check.sh", ".githooks"].map(|path| root.join(path));
+        fs::create_dir(root.join("scripts")).unwrap();
+        fs::write(&elsewhere[0], "the user's").unwrap();
+        let places = [root.join(".git/hooks")].into_iter().chain(elsewhere).collect();
+        let writable = RepositorySnapshot::of(&root, |_| true).with_own_hooks(places);
+        fs::write(root.join("scripts/check.sh"), "the agent's").unwrap();
+        fs::create_dir(root.join(".githooks")).unwrap();
+        fs::write(root.join(".githooks/pre-commit"), "the agent's").unwrap();
         fs::write(hook("pre-push"), "the agent's").unwrap();
         fs::write(hook("pre-commit"), "the agent's").unwrap();
         fs::remove_file(hook("post-commit")).unwrap();
         std::os::unix::fs::symlink("../../agents", hook("post-commit")).unwrap();
         assert_eq!(known.repair(now()), Vec::<String>::new(), "nobody in the room can have done that");
         let repairs = writable.repair(now());
-        assert_eq!(repairs.len(), 3, "{repairs:#?}");
+        assert_eq!(repairs.len(), 5, "{repairs:#?}");
+        assert_eq!(fs::read_to_string(root.join("scripts/check.sh")).unwrap(), "the user's");
+        assert!(root.join(".githooks/pre-commit.suspect").exists());
         assert!(hook("post-merge").is_symlink(), "a link of the user's stays, wherever it leads");
         assert!(!hook("post-commit").is_symlink());
         assert_eq!(fs::read_to_string(hook("pre-push")).unwrap(), "the user's");
         assert!(!hook("pre-commit").exists() && hook("pre-commit.suspect").exists());
         assert_eq!(writable.repair(now()), Vec::<String>::new());
+        fs::rename(root.join(".git/hooks"), root.join("aside")).unwrap();
+        std::os::unix::fs::symlink("../aside", root.join(".git/hooks")).unwrap();
+        assert_eq!(writable.repair(now()).len(), 1);
+        assert!(!root.join(".git/hooks").exists() && root.join(".git/hooks.suspect").exists());
     }
 
     #[test]

@@ -53,7 +53,8 @@ impl CleanupPlan {
             before = before.with_nested();
             // The other layers cannot forbid to write a part of what may be written.
             if layer != SandboxLayer::Bubblewrap {
-                before = before.with_own_hooks();
+                before = before
+                    .with_own_hooks(bounds.hooks.iter().filter(|place| may_write(place)).cloned().collect());
             }
         }
         Self { placeholders, before: Some(before), opened: SystemTime::now() }

@@ -38,7 +38,8 @@ impl SettingsFile {
         let mut directories = Vec::new();
         for setting in self.settings.iter().filter(|setting| setting.key == "hookspath") {
             let directory = top.join(expand_home(&setting.value, home));
-            let Ok(directory) = directory.canonicalize() else { continue };
+            // One that is missing is found as soon as somebody makes it.
+            let directory = directory.canonicalize().unwrap_or(directory);
             let is_of_husky = directory.file_name().is_some_and(|name| name == "_");
             directories.extend(directory.parent().filter(|_| is_of_husky).map(Path::to_owned));
             directories.push(directory);

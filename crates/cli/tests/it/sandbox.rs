@@ -212,6 +212,35 @@ fn hooks_of_a_new_repository_are_set_aside() {
 }
 
 #[test]
+fn hooks_in_the_project_itself_stay_the_users() {
+    let attack = "echo 'echo pwned' > .githooks/pre-commit; echo 'echo pwned' > .githooks/post-commit; \
+                  echo 'echo pwned' > scripts/push.sh; echo done";
+    for layer in [None, Some(without_bubblewrap as fn(&CliTestProject) -> _)] {
+        if layer.is_none() && !has_bubblewrap() {
+            continue;
+        }
+        let project = project(attack);
+        project.git(&["init", "-q", "."]);
+        project.git(&["config", "core.hooksPath", ".githooks"]);
+        project.write(".githooks/pre-commit", "make check\n");
+        project.write("scripts/push.sh", "make test\n");
+        std::os::unix::fs::symlink("../scripts/push.sh", project.path(".githooks/pre-push")).expect("link");
+        let run = session(&project, |command| {
+            if let Some(hide) = layer {
+                command.env("PATH", hide(&project));
+            }
+        });
+        assert!(project.read("result.txt").ends_with("done\n"));
+        assert_eq!(project.read(".githooks/pre-commit"), "make check\n");
+        assert_eq!(project.read("scripts/push.sh"), "make test\n");
+        assert!(!project.path(".githooks/post-commit").exists());
+        let troubles =
+            run.of_type("trouble").filter(|event| event["message"].to_string().contains("reverted"));
+        assert_eq!(troubles.count() > 0, layer.is_some(), "{:?}", run.events);
+    }
+}
+
+#[test]
 fn repositories_that_a_session_left_within_the_project_run_nothing() {
     let project = project(
         "git init -q sub && git -C sub config core.fsmonitor \"echo ran >> $PWD/ran; true\" && \
