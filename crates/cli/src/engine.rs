@@ -366,6 +366,9 @@ impl Screen {
             Some(site) => site.workers(&worker_names).await?,
             None => Vec::new(),
         };
+        for left_behind in worker_sites.iter().filter_map(|worker| worker.left_behind.clone()) {
+            sinks.emit(&span, landing_event(left_behind));
+        }
         if let Some(site) = site.as_ref().filter(|_| worker_sites.is_empty() && job.has_deliverables()) {
             let settled = status.load().await?.as_ref().map(Settled::of).unwrap_or_default();
             let begun = site.begun_by_workers(&settled).await?;

@@ -239,8 +239,8 @@ impl WorkspaceSite {
     /// Workers that build several deliverables at the same time, each in the workspace of its name. They continue what an earlier run has
     /// left there unfinished.
     pub async fn workers(&self, names: &[String]) -> Result<Vec<WorkerSite>, Fault> {
-        let workers = WorkerSite::all(&self.queue(), names);
-        for worker in &workers {
+        let mut workers = WorkerSite::all(&self.queue(), names);
+        for worker in &mut workers {
             worker.adopt_unfinished().await?;
         }
         if let Some(first) = workers.first() {

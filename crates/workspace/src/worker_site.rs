@@ -50,6 +50,8 @@ pub struct WorkerSite {
     queue: Arc<MergeQueue>,
     /// At most one task, which makes the workspace before it is needed. It returns the commit with which the workspace begins.
     ahead: Arc<Mutex<JoinSet<Option<String>>>>,
+    /// What was in its workspace and does not go together with the user's commits.
+    pub left_behind: Option<SiteEvent>,
 }
 
 impl WorkerSite {
@@ -60,6 +62,7 @@ impl WorkerSite {
             branch: format!("{}-{number}", queue.run.branch()),
             queue: Arc::clone(queue),
             ahead: Arc::default(),
+            left_behind: None,
         };
         names.iter().zip(1..).map(site).collect()
     }
@@ -99,30 +102,50 @@ impl WorkerSite {
         (held.branch == self.branch).then_some(held.id)
     }
 
-    /// Continues what an earlier run has left unfinished in the workspace, unless the user does not want it.
-    pub(crate) async fn adopt_unfinished(&self) -> Result<(), Fault> {
-        let (hub, from, workspace) = (&self.queue.hub, &self.queue.from, self.described());
-        let Some(held) = self.read_held().filter(|held| held.branch != self.branch) else {
+    /// Continues what an earlier run, or this one before it was killed, has left unfinished in the workspace, unless the user does not want it.
+    pub(crate) async fn adopt_unfinished(&mut self) -> Result<(), Fault> {
+        let (queue, workspace) = (Arc::clone(&self.queue), self.described());
+        let (hub, from) = (&queue.hub, &queue.from);
+        let Some(held) = self.read_held().filter(|_| workspace.exists() && workspace.problem().is_none())
+        else {
             return Ok(());
         };
-        if !workspace.exists() || workspace.problem().is_some() {
-            return Ok(());
-        }
-        let commit = match self.save(&workspace, &format!("Save uncommitted work on {}", held.id)).await {
+        let message = format!("Save uncommitted work on {}", held.id);
+        let is_own = held.branch == self.branch;
+        // What this run goes on with stays as it is.
+        let fetched = match is_own {
+            true => hub.fetch_new(&workspace).await,
+            false => self.save(&workspace, &message).await,
+        };
+        let mut commit = match fetched {
             Err(fault) if fault.code == UNUSABLE => return Ok(()),
-            saved => saved?,
+            fetched => fetched?,
         };
         if self.is_merged(&commit).await? {
             return Ok(());
         }
-        let is_wanted = !hub.is_discarded_worker(&held.branch)
-            && hub.has_begin(&held.begin, from).await?
-            && !hub.is_discarded(&self.branch, &commit, from).await?
-            && hub.removed(&commit, from).await? == Removed::Nothing;
-        match is_wanted {
-            true => self.hold(&workspace, &held.id).map_err(|error| hub.unwritable(&error)),
-            false => self.set_unfinished(&held.branch, &held.id, &commit),
+        // This run may have gone on after something of it was discarded.
+        let is_discarded = (!is_own && hub.is_discarded_worker(&held.branch))
+            || hub.is_discarded(&self.branch, &commit, from).await?;
+        let is_dropped =
+            !hub.has_begin(&held.begin, from).await? || hub.removed(&commit, from).await? != Removed::Nothing;
+        if !is_discarded && !is_dropped {
+            // It may come to stand on what the user has committed since, too.
+            return self.hold(&workspace, &held.id).map_err(|error| hub.unwritable(&error));
         }
+        if is_own {
+            commit = self.save(&workspace, &message).await?;
+        }
+        self.set_unfinished(&held.branch, &held.id, &commit)?;
+        fs::remove_file(workspace.directory.join(HELD)).map_err(|error| hub.unwritable(&error))?;
+        if !is_discarded {
+            let _turn = hub.landing_turn().await?;
+            let why = hub.why_dropped(&held.begin, from).await?.unwrap_or(LandingRefusal::Diverged);
+            let workspace = hub.described(&self.name, &held.branch, from);
+            let (branch, why) = hub.leave_apart_in_turn(&workspace, &commit, from, why).await?;
+            self.left_behind = Some(SiteEvent::Apart { branch, commit, why });
+        }
+        Ok(())
     }
 
     /// Makes the workspace ready for a session that builds a deliverable. Its unfinished work stays; for any other, it begins with all that is

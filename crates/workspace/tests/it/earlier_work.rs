@@ -192,6 +192,38 @@ async fn commits_that_the_user_has_reset_do_not_come_back_with_the_work() {
     assert_eq!(site.workers(&names).await.unwrap()[0].held(), None);
 }
 
+/// A killed run is continued, with what its workers have begun.
+#[tokio::test]
+async fn commits_that_the_user_has_reset_do_not_come_back_with_the_work_of_a_killed_run() {
+    let fixture = HubFixture::new().await;
+    fixture.commit(&[("dropped.txt", "x")]);
+    let site = run(&fixture, 1).await;
+    let names = ["worker-1".to_owned()];
+    site.workers(&names).await.unwrap()[0].begin("A").await.unwrap();
+    let tree = fixture.home().join("state/hub/workspaces/worker-1/tree");
+    fixture.git_in(&tree, &["commit", "-q", "--allow-empty", "-m", "begun"]);
+    crate::fixture::write(&tree.join("begun.txt"), "agent\n");
+    let resumed = || async {
+        let options = SiteOptions { when: LandWhen::Never, ..SiteOptions::default() };
+        let settled = Settled::default();
+        WorkspaceSite::prepare(fixture.hub.clone(), 1, Start::Resumed, options, &settled).await.unwrap()
+    };
+    let worker = &resumed().await.workers(&names).await.unwrap()[0];
+    assert_eq!((worker.held().as_deref(), worker.left_behind.as_ref()), (Some("A"), None));
+
+    fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let worker = &resumed().await.workers(&names).await.unwrap()[0];
+    assert_eq!(worker.held(), None);
+    let Some(SiteEvent::Apart { branch, why, .. }) = &worker.left_behind else {
+        panic!("{:?}", worker.left_behind)
+    };
+    assert!(why.to_string().contains("1 commit(s) that your branch does not have"), "{why}");
+    assert_eq!(fixture.git(&["show", &format!("{branch}:begun.txt")]), "agent");
+    worker.begin("A").await.unwrap();
+    assert!(!tree.join("dropped.txt").exists() && !tree.join("begun.txt").exists());
+    assert_eq!(resumed().await.workers(&names).await.unwrap()[0].left_behind, None, "it is said once");
+}
+
 /// A run has merged them with its own; where it began is no longer all that it stands on.
 #[tokio::test]
 async fn commits_that_were_merged_and_dropped_do_not_come_back() {
