@@ -52,7 +52,9 @@ use autonoe_store::{ControlDirectory, LockHolder, Others, Project, ProjectUse, S
 use autonoe_telemetry::Telemetry;
 use autonoe_verify::{CurrentBuilder, last_commit};
 use autonoe_workflow::AgentResult;
-use autonoe_workspace::{HubLayout, LandingPlan, Settled, SiteEvent, Start, WorkerSite, WorkspaceSite};
+use autonoe_workspace::{
+    HubLayout, LandingPlan, LateCommits, Settled, SiteEvent, Start, WorkerSite, WorkspaceSite,
+};
 
 use self::announcer::Announcer;
 use self::branches::CheckedBranches;
@@ -518,6 +520,7 @@ impl Screen {
                     status,
                     recorded,
                     workers,
+                    late_commits: merged_work.map(|work| work as Arc<dyn LateCommits>),
                     on_event: &on_landing,
                     is_new: true,
                 };

@@ -12,6 +12,13 @@ use crate::site::WorkspaceSite;
 use crate::site_event::SiteEvent;
 use crate::worker_site::WorkerSite;
 
+/// Examines what a worker has committed after its deliverable had passed.
+#[async_trait]
+pub trait LateCommits: Send + Sync {
+    /// They are merged with all that is finished, unless a check fails on the result.
+    async fn examine(&self, worker: &WorkerSite, deliverable: &str) -> Result<(), Fault>;
+}
+
 /// A plan whose sessions take place in a workspace.
 pub struct LandingPlan<'a> {
     pub inner: &'a mut dyn Plan,
@@ -22,6 +29,8 @@ pub struct LandingPlan<'a> {
     pub recorded: Option<Arc<dyn StatusReader>>,
     /// Empty if one deliverable is built after another.
     pub workers: &'a [WorkerSite],
+    /// `None` where nothing can be merged with what is finished.
+    pub late_commits: Option<Arc<dyn LateCommits>>,
     pub on_event: &'a (dyn Fn(SiteEvent) + Send + Sync),
     /// Whether the first session, or the end without one, is ahead.
     pub is_new: bool,
@@ -47,8 +56,8 @@ async fn prepare_workspace(
 ) -> Result<Vec<SiteEvent>, Fault> {
     match (worker(workers, session.worker), &session.instruction.deliverable) {
         (Some(worker), Some(deliverable)) => {
-            let events = site.leave().await?;
-            worker.begin(deliverable).await?;
+            let mut events = site.leave().await?;
+            events.extend(worker.begin(deliverable).await?);
             // So that the next one need not wait for its workspace; no more than one is made that may not be needed.
             if let Some(next) = workers.get(session.worker) {
                 next.make_ahead().await;
@@ -62,6 +71,20 @@ async fn prepare_workspace(
             site.renew_spec()?;
             Ok(Vec::new())
         }
+    }
+}
+
+/// An agent may go on after its deliverable has passed. The next one of the worker begins without what is not merged.
+async fn examine_late_commits(
+    worker: &WorkerSite,
+    late_commits: Option<&Arc<dyn LateCommits>>,
+    recorded: Option<&Arc<dyn StatusReader>>,
+) -> Result<(), Fault> {
+    let (Some(late_commits), Some(id)) = (late_commits, worker.held()) else { return Ok(()) };
+    let has_passed = settled(recorded).await?.passed.contains(&id);
+    match has_passed && worker.has_more().await? {
+        true => late_commits.examine(worker, &id).await,
+        false => Ok(()),
     }
 }
 
@@ -133,7 +156,10 @@ impl Plan for LandingPlan<'_> {
 
     async fn judge(&mut self, finished: &Iteration) -> Result<PlanVerdict, Fault> {
         match worker(self.workers, finished.worker) {
-            Some(worker) => worker.session_ended().await?.into_iter().for_each(self.on_event),
+            Some(worker) => {
+                worker.session_ended().await?.into_iter().for_each(self.on_event);
+                examine_late_commits(worker, self.late_commits.as_ref(), self.recorded.as_ref()).await?;
+            }
             None => self.site.fetch().await?,
         }
         self.note_first_verified().await?;

@@ -107,7 +107,7 @@ pub use hub::{Hub, ListProtected, UsersMachine};
 pub use hub_layout::{HubLayout, RunTip};
 pub use landing::{InterruptedLanding, Landing, LandingConsent, LandingTarget};
 pub use landing_error::{KnownSince, LandingRefusal, WantedBranch, list_files};
-pub use landing_plan::LandingPlan;
+pub use landing_plan::{LandingPlan, LateCommits};
 pub use merge_queue::MergeQueue;
 pub use merge_turn::{MergeAttempt, MergeTurn, MergedFiles};
 pub use named_paths::files_run_by_hooks;

@@ -149,15 +149,15 @@ impl WorkerSite {
     }
 
     /// Makes the workspace ready for a session that builds a deliverable. Its unfinished work stays; for any other, it begins with all that is
-    /// finished.
-    pub async fn begin(&self, deliverable: &str) -> Result<(), Fault> {
+    /// finished. Returns where the rest of another one is now.
+    pub async fn begin(&self, deliverable: &str) -> Result<Option<SiteEvent>, Fault> {
         let made = self.made_ahead().await;
         let workspace = self.described();
         let holds = self.held().as_deref() == Some(deliverable) && workspace.exists();
         if holds && workspace.problem().is_none() {
-            return self.queue.hub.renew_spec(&workspace, &self.queue.from);
+            return self.queue.hub.renew_spec(&workspace, &self.queue.from).map(|()| None);
         }
-        self.keep_unfinished(&workspace).await?;
+        let left = self.keep_unfinished(&workspace).await?;
         let start = match self.queue.hub.last_fetched(&workspace).filter(|_| holds) {
             // Its repository cannot be used any more.
             Some(last) => last,
@@ -168,7 +168,8 @@ impl WorkerSite {
             false => self.fill(&start).await?,
         }
         self.queue.hub.set_current(&workspace, &start)?;
-        self.hold(&workspace, deliverable).map_err(|error| self.queue.hub.unwritable(&error))
+        self.hold(&workspace, deliverable).map_err(|error| self.queue.hub.unwritable(&error))?;
+        Ok(left)
     }
 
     /// Makes the workspace anew from a commit of the hub. Ignored files stay.
@@ -198,18 +199,27 @@ impl WorkerSite {
         }
     }
 
+    /// Whether what is committed in the workspace is not among what is finished.
+    pub(crate) async fn has_more(&self) -> Result<bool, Fault> {
+        let Some(commit) = self.queue.hub.last_fetched(&self.described()) else { return Ok(false) };
+        Ok(!self.is_merged(&commit).await?)
+    }
+
     /// Puts unfinished work on a branch of its own in the user's repository when the run ends.
     pub async fn run_ended(&self) -> Result<Option<SiteEvent>, Fault> {
-        let workspace = self.described();
+        self.leave_apart(&self.described()).await
+    }
+
+    /// Puts unfinished work on a branch of its own in the user's repository.
+    async fn leave_apart(&self, workspace: &Workspace) -> Result<Option<SiteEvent>, Fault> {
         let Some(id) = self.held().filter(|_| workspace.exists()) else {
             return Ok(None);
         };
-        let message = format!("Save uncommitted work on {id}");
-        match self.save(&workspace, &message).await {
+        match self.save(workspace, &format!("Save uncommitted work on {id}")).await {
             Ok(commit) if !self.is_merged(&commit).await? => {
                 let why = LandingRefusal::NotPassed;
                 let (branch, why) =
-                    self.queue.hub.leave_apart(&workspace, &commit, &self.queue.from, why).await?;
+                    self.queue.hub.leave_apart(workspace, &commit, &self.queue.from, why).await?;
                 Ok(Some(SiteEvent::Apart { branch, commit, why }))
             }
             Ok(_) => Ok(None),
@@ -282,20 +292,14 @@ impl WorkerSite {
         is_merged
     }
 
-    /// Keeps work that was given up in the hub, under the name of its deliverable.
-    async fn keep_unfinished(&self, workspace: &Workspace) -> Result<(), Fault> {
-        let Some(id) = self.held().filter(|_| workspace.exists()) else {
-            return Ok(());
-        };
-        let commit = match self.save(workspace, &format!("Save uncommitted work on {id}")).await {
-            Ok(commit) => commit,
-            Err(fault) if fault.code == UNUSABLE => return Ok(()),
-            Err(fault) => return Err(fault),
-        };
-        if self.is_merged(&commit).await? {
-            return Ok(());
+    /// Keeps work that was given up, in the hub under the name of its deliverable and on a branch of the user's.
+    async fn keep_unfinished(&self, workspace: &Workspace) -> Result<Option<SiteEvent>, Fault> {
+        let Some(id) = self.held() else { return Ok(None) };
+        let left = self.leave_apart(workspace).await?;
+        if let Some(SiteEvent::Apart { commit, .. }) = &left {
+            self.set_unfinished(&self.branch, &id, commit)?;
         }
-        self.set_unfinished(&self.branch, &id, &commit)
+        Ok(left)
     }
 
     fn set_unfinished(&self, branch: &str, id: &str, commit: &str) -> Result<(), Fault> {

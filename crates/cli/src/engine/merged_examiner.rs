@@ -17,7 +17,9 @@ use autonoe_core::plan::StatusReader;
 use autonoe_core::status::ChangeError;
 use autonoe_store::{JournalPoint, SqliteJournal};
 use autonoe_verify::EventListener;
-use autonoe_workspace::{MERGED_BRANCH, MergeAttempt, MergeTurn, MergedFiles, WorkerSite, list_files};
+use autonoe_workspace::{
+    LateCommits, MERGED_BRANCH, MergeAttempt, MergeTurn, MergedFiles, WorkerSite, list_files,
+};
 use tokio::sync::oneshot;
 
 /// What the examiners of all workers share.
@@ -37,6 +39,8 @@ pub struct MergedWork {
 pub struct Claim {
     deliverable: Deliverable,
     site: WorkerSite,
+    /// Whether its session has ended, so that nobody repairs what does not fit.
+    is_late: bool,
     answer: oneshot::Sender<Result<Examination, Fault>>,
 }
 
@@ -54,6 +58,10 @@ impl Claim {
     async fn merge(&self, turn: &mut MergeTurn<'_>) -> Result<MergeAttempt, Fault> {
         let message = format!("Merge {}: {}", self.deliverable.id, self.deliverable.description);
         turn.add(&self.site, &message).await
+    }
+
+    fn what_follows(&self, of_session: &'static str) -> &'static str {
+        if self.is_late { "What was committed after the claim is left out." } else { of_session }
     }
 
     fn answer(self, answer: Result<Examination, Fault>) {
@@ -138,7 +146,7 @@ impl MergedWork {
 
     async fn examine_alone(&self, turn: &mut MergeTurn<'_>, claim: &Claim) -> Result<Examination, Fault> {
         let id = claim.deliverable.id.as_str();
-        let files = match self.merged_files(id, claim.merge(turn).await?) {
+        let files = match self.merged_files(claim, claim.merge(turn).await?) {
             Ok(files) => files,
             Err(why) => return Ok(self.refused(&why)),
         };
@@ -162,8 +170,9 @@ impl MergedWork {
                     }
                     (false, _) => {
                         self.notice(format!(
-                            "{id} breaks checks of what others have finished: {}. Its session repairs that.",
-                            ids(&broken).join(", ")
+                            "{id} breaks checks of what others have finished: {}. {}",
+                            ids(&broken).join(", "),
+                            claim.what_follows("Its session repairs that.")
                         ));
                         Ok(self.refused(&broken_message(&broken)))
                     }
@@ -177,13 +186,15 @@ impl MergedWork {
     }
 
     /// What checks look at after a merge, or why a claim could not be merged.
-    fn merged_files(&self, id: &str, attempt: MergeAttempt) -> Result<MergedFiles, String> {
+    fn merged_files(&self, claim: &Claim, attempt: MergeAttempt) -> Result<MergedFiles, String> {
         match attempt {
             MergeAttempt::Merged(files) => Ok(files),
             MergeAttempt::Conflict(files) => {
                 let named = list_files(&files);
                 self.notice(format!(
-                    "{id} conflicts with what others have finished: {named}. Its session merges both."
+                    "{} conflicts with what others have finished: {named}. {}",
+                    claim.deliverable.id,
+                    claim.what_follows("Its session merges both.")
                 ));
                 Err(conflict_message(&named))
             }
@@ -205,7 +216,7 @@ impl MergedWork {
             return Ok((self.refused("The claim was not examined."), Vec::new()));
         };
         if examination.is_unchecked() {
-            if let Err(why) = self.merged_files(id, claim.merge_uncommitted(turn).await?) {
+            if let Err(why) = self.merged_files(claim, claim.merge_uncommitted(turn).await?) {
                 return Ok((self.refused(&why), Vec::new()));
             }
             broken = self.examiner.recheck(&finished).await?;
@@ -318,6 +329,20 @@ fn conflict_message(named: &str) -> String {
 }
 
 #[async_trait]
+impl LateCommits for MergedWork {
+    async fn examine(&self, worker: &WorkerSite, deliverable: &str) -> Result<(), Fault> {
+        let status = self.status.load().await?;
+        let Some(deliverable) = status.as_ref().and_then(|status| status.find(deliverable)) else {
+            return Ok(());
+        };
+        let (answer, _) = oneshot::channel();
+        let claim = Claim { deliverable: deliverable.clone(), site: worker.clone(), is_late: true, answer };
+        let mut turn = worker.queue().turn().await?;
+        self.examine_alone(&mut turn, &claim).await.map(drop)
+    }
+}
+
+#[async_trait]
 impl Examiner for MergedExaminer {
     async fn prepare(&self) -> Result<(), Fault> {
         self.shared.examiner.prepare().await
@@ -331,7 +356,8 @@ impl Examiner for MergedExaminer {
         self.site.fetch_ahead().await;
         loop {
             let (answer, mut answered) = oneshot::channel();
-            let claim = Claim { deliverable: deliverable.clone(), site: self.site.clone(), answer };
+            let claim =
+                Claim { deliverable: deliverable.clone(), site: self.site.clone(), is_late: false, answer };
             self.shared.waiting().push(claim);
             let mut turn = tokio::select! {
                 biased;

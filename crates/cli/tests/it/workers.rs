@@ -322,3 +322,31 @@ fn wrong_numbers_of_agents_are_refused() {
         assert!(stderr.contains(words), "{stderr}");
     }
 }
+
+/// What a worker commits after its claim is examined, before it begins another deliverable.
+#[test]
+fn what_is_committed_after_a_claim_is_merged_or_named() {
+    for (after, lands) in [("echo more > more.txt", true), ("echo broken > A.txt", false)] {
+        let project = project(&[("A", "grep -x A A.txt"), ("B", "grep -x B B.txt")]);
+        let mut status: Value = serde_json::from_str(&project.read(".autonoe/status.json")).expect("JSON");
+        status["deliverables"][1]["depends"] = json!(["A"]);
+        project.write(".autonoe/status.json", &status.to_string());
+        let rest = format!(
+            "[[conversation.turn]]\ncall = [{{ tool = 'Bash', input = {{ command = \"{after}; git add -A; git commit -qm 'After the claim'; \
+             echo marked as passed\" }} }}]"
+        );
+        let model = model(&[builds("A", &commits("A"), &rest), builds("B", &commits("B"), "")].concat());
+        let run = project.run(&model, &["run", "--agents", "2"]);
+        run.assert_ended("all_passed", 0);
+        assert_script_followed(&model);
+        assert_all_verified(&project);
+        assert_eq!(project.read("A.txt"), "A\n");
+        assert_eq!(project.git(&["log", "--format=%s"]).contains("After the claim"), lands);
+        let apart: Vec<&Value> = run.of_type("landing").filter(|event| !event["why"].is_null()).collect();
+        assert_eq!(apart.len(), usize::from(!lands), "{:?}", run.events);
+        for event in apart {
+            let branch = event["branch"].as_str().expect("branch");
+            assert_eq!(project.git(&["log", "-1", "--format=%s", branch]).trim(), "After the claim");
+        }
+    }
+}
