@@ -8,6 +8,7 @@ pub mod builtins;
 pub mod curl;
 pub mod destructive;
 pub mod devscript;
+pub mod environment;
 pub mod files;
 pub mod find;
 #[rustfmt::skip]

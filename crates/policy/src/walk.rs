@@ -14,7 +14,7 @@ use crate::paths::CommandPaths;
 use crate::policy_options::PolicyOptions;
 use crate::possible_values::PossibleValues;
 use crate::rules::scope::CommandScope;
-use crate::rules::{assignments, redirections, secrets};
+use crate::rules::{assignments, environment, redirections, secrets};
 use crate::shell::ast::{
     Command, CommandKind, Condition, List, Operation, Part, RedirectKind, Script, Target, Word,
 };
@@ -48,7 +48,8 @@ impl<'a> Walker<'a> {
     }
 
     pub fn verdict(mut self) -> CommandVerdict {
-        if let Err(denial) = self.script(&self.script.list).and_then(|()| self.judge_traps()) {
+        let result = self.script(&self.script.list).and_then(|()| self.judge_traps());
+        if let Err(denial) = result.and_then(|()| environment::judge_exported(&mut self.scope)) {
             return denial.into();
         }
         let rule = self.scope.rules().first().copied().unwrap_or("nothing").to_owned();
@@ -133,6 +134,8 @@ impl<'a> Walker<'a> {
             if !walker.scope.traps.is_empty() {
                 return deny("builtin.trap", "A trap may not set another trap.");
             }
+            self.scope.runs_make |= walker.scope.runs_make;
+            self.scope.exported.append(&mut walker.scope.exported);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::reads;
 use super::scope::CommandScope;
 use super::variables::{HARMLESS, LOADED_PATHS, NAMES, PREFIXES, SUFFIXES};
+use crate::possible_values::UNKNOWN;
 use crate::shell::ast::{Assignment, Value, Word};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, literal};
@@ -43,13 +44,17 @@ pub fn is_plain_pager(name: &str, value: Option<&str>) -> bool {
 }
 
 /// Whether an assignment lets Python load modules of the project, as in `PYTHONPATH=src pytest`.
-pub fn is_own_module_path(scope: &CommandScope<'_>, name: &str, value: Option<&str>) -> bool {
+pub fn is_own_module_path(scope: &CommandScope<'_>, name: &str, values: Option<Vec<&str>>) -> bool {
     let is_own = |entry: &str| {
         let targets: Vec<_> = scope.possible_targets(entry).collect();
         targets.len() == scope.directories.len()
             && targets.iter().all(|real| real.starts_with(&scope.paths.root))
     };
-    name == "PYTHONPATH" && value.is_some_and(|value| !value.is_empty() && value.split(':').all(is_own))
+    let is_known = |value: &str| !value.is_empty() && !value.starts_with('~') && !value.contains(UNKNOWN);
+    name == "PYTHONPATH"
+        && values.is_some_and(|values| {
+            !values.is_empty() && values.iter().all(|value| is_known(value) && value.split(':').all(is_own))
+        })
 }
 
 /// Whether a variable changes which code is loaded or run.

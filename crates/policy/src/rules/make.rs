@@ -1,6 +1,7 @@
 //! `make` and `just`: run the project's own targets.
 
 use super::assignments::judge_name_text;
+use super::environment::{self, VariableReader};
 use super::options::{OptionSyntax, parse};
 use super::rule::{CommandCall, Rule, in_run, never};
 use super::scope::CommandScope;
@@ -98,13 +99,7 @@ fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
 }
 
 fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
-    if args.iter().any(|arg| arg.text.contains(['$', '`'])) {
-        return deny_with_hint(
-            "make",
-            "make or its recipes would expand the '$' or '`' in this argument, which can run a command.",
-            "Write the value itself, or change the makefile.",
-        );
-    }
+    args.iter().try_for_each(|arg| deny_expansions(&arg.text))?;
     let parsed = parse("make", &MAKE, args)?;
     let values = |names: &'static [&str]| {
         let named = parsed.options.iter().filter(move |(option, _)| names.contains(&option.as_str()));
@@ -121,6 +116,8 @@ fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult 
             return deny("make", "The makefile must be an existing file of the project.");
         }
     }
+    scope.runs_make = true;
+    environment::judge_for(scope, VariableReader::Make)?;
     for operand in &parsed.operands {
         match operand.literal().map(|text| text.split_once('=')) {
             Some(Some((variable, value))) => {
@@ -137,6 +134,23 @@ fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult 
                 );
             }
         }
+    }
+    Ok(())
+}
+
+/// Judges the value of an environment variable: make takes each one for a variable of its own.
+pub fn judge_given(scope: &mut CommandScope<'_>, value: &str) -> RuleResult {
+    deny_expansions(value)?;
+    judge_value(scope, value)
+}
+
+fn deny_expansions(text: &str) -> RuleResult {
+    if text.contains(['$', '`']) {
+        return deny_with_hint(
+            "make",
+            "make or its recipes would expand the '$' or '`' in this argument, which can run a command.",
+            "Write the value itself, or change the makefile.",
+        );
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use super::environment::GivenVariable;
 use crate::directory_flow::DirectoryFlow;
 use crate::paths::{CommandPaths, Lookups};
 use crate::policy_options::PolicyOptions;
@@ -41,6 +42,11 @@ pub struct CommandScope<'a> {
     pub input: Vec<String>,
     /// Whether `xargs` takes what the current command prints.
     pub feeds_xargs: bool,
+    /// The variables that the current command is given.
+    pub environment: Vec<GivenVariable>,
+    /// The variables that programs run by any part of the script may be given.
+    pub exported: Vec<GivenVariable>,
+    pub runs_make: bool,
     path_count: usize,
     /// The file system lookups made so far.
     pub lookups: Lookups,
@@ -72,6 +78,9 @@ impl<'a> CommandScope<'a> {
             sequential: false,
             input: Vec::new(),
             feeds_xargs: false,
+            environment: Vec::new(),
+            exported: Vec::new(),
+            runs_make: false,
             path_count: 0,
             lookups: Lookups::default(),
             wrapper_depth: 0,

@@ -18,6 +18,8 @@ pub const NAMES: &[&str] = &[
     "GOCACHEPROG", "GOTOOLDIR", "GOPACKAGESDRIVER", "GCCGO", "NODE", "IRBRC", "PRYRC", "GEMRC", "INSTALL", "M4", "AWK", "RM",
     "TEX", "TEXI2DVI", "CTAGS", "BROWSERSLIST_CONFIG", "RAKEOPT", "FCEDIT", "HGEDITOR", "HGRCPATH", "PSQLRC", "VIMINIT", "EXINIT",
     "TEXINPUTS", "RUST_TARGET_PATH", "CROSS_CONTAINER_ENGINE", "CLIPPY_CONF_DIR", "ERL_LIBS",
+    "MAGIC", "TAPE", "DATEMSK", "NETRC", "LV", "CMD_ENV", "UNIX95", "I_WANT_A_BROKEN_PS", "_POSIX2_VERSION", "ACKRC",
+    "TARGET_ARCH", "TARGET_MACH", "OUTPUT_OPTION", "LOADLIBES", "LDLIBS", "VPATH",
     "ALEMBIC_CONFIG", "IPYTHONDIR", "LEX", "YACC", "FC", "F77", "RANLIB", "STRIP", "OBJCOPY", "WINDRES", "GCOV_PREFIX",
 ];
 
@@ -33,7 +35,7 @@ pub const PREFIXES: &[&str] = &[
     "NOX_", "HATCH_", "PDM_", "FLIT_", "PIPX_", "VIRTUALENV_", "ESLINT_", "TS_NODE_", "PUPPETEER_", "RUBOCOP_",
     "BUNDLER_", "GOLANGCI_", "RUSTC_", "SCCACHE_", "CCACHE_", "DISTCC_", "CC_", "CXX_", "AR_", "LIBCLANG_",
     "yarn_", "FZF_", "XZ_", "PYO3_", "THOR_", "__PYVENV", "_PYTHON", "PYENV_", "RBENV_", "NVM_", "VOLTA_", "INSTALL_", "BINDGEN_",
-    "CLIPPY_DRIVER", "R_PROFILE", "JULIA_", "DIRENV_",
+    "CLIPPY_DRIVER", "R_PROFILE", "JULIA_", "DIRENV_", "PS_", "LIBPROC_", "GAWK_", "BAT_",
 ];
 
 /// Suffixes of dangerous names: options, files that are loaded, programs that are run, places that are written.
@@ -54,6 +56,12 @@ pub const HARMLESS: &[&str] = &[
     "GIT_COMMITTER_DATE", "GIT_TERMINAL_PROMPT", "PLAYWRIGHT_BASE_URL",
     "FEATURE_FLAGS", "CMAKE_BUILD_TYPE", "CMAKE_BUILD_PARALLEL_LEVEL", "COVERAGE_CORE", "DOTNET_ENVIRONMENT",
     "DOTNET_NOLOGO", "DOTNET_CLI_TELEMETRY_OPTOUT", "PUPPETEER_SKIP_DOWNLOAD", "TS_NODE_TRANSPILE_ONLY",
+];
+
+/// Names that are harmless for every program, also for those of the system, if their value is no path outside.
+pub const HARMLESS_ANYWHERE: &[&str] = &[
+    "LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR",
+    "CLICOLOR_FORCE", "CI", "DEBUG", "TIME_STYLE", "BLOCK_SIZE", "QUOTING_STYLE", "LS_COLORS", "JQ_COLORS",
 ];
 
 /// Names whose value is the path of a program that is loaded; it may not be outside.

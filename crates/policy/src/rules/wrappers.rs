@@ -1,6 +1,7 @@
 //! Commands that run another command. The inner command is judged as if it were run directly.
 
 use super::assignments;
+use super::environment::{self, GivenVariable};
 use super::options::{OptionSyntax, ParsedArgs, parse_leading};
 use super::reads;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
@@ -178,13 +179,15 @@ fn env(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             assignments::judge_name_text(name)?;
         }
     }
+    let given_before = scope.environment.len();
     while let Some((assignment, after)) = rest.split_first() {
-        let Some((name, value)) = assignment.text.split_once('=') else { break };
+        let Some((name, _)) = assignment.text.split_once('=') else { break };
         if assignment.kind == ArgKind::Several {
             return deny("env", "An argument of env is not known before the command runs.");
         }
-        assignments::judge_name_text(name)?;
-        assignments::judge_value(scope, name, assignment.literal().map(|_| value))?;
+        let given = GivenVariable { name: name.to_owned(), value: value_of(assignment) };
+        environment::judge(scope, &given)?;
+        scope.environment.push(given);
         rest = after;
     }
     if rest.is_empty() {
@@ -194,7 +197,18 @@ fn env(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
             "Print one variable: echo \"$NAME\".",
         );
     }
-    run(scope, "env", rest)
+    let result = run(scope, "env", rest);
+    scope.environment.truncate(given_before);
+    result
+}
+
+/// What follows the name in an assignment, with what it may be.
+fn value_of(assignment: &Arg) -> Arg {
+    let value = |text: &str| text.split_once('=').map_or_else(String::new, |(_, value)| value.to_owned());
+    let may_be = assignment.may_be.iter().map(|arg| Arg { text: value(&arg.text), ..arg.clone() }).collect();
+    // A pattern that matches no file is text.
+    let kind = if assignment.kind == ArgKind::Glob { ArgKind::Plain } else { assignment.kind };
+    Arg { may_be, may_be_too_many: assignment.may_be_too_many, ..Arg::new(value(&assignment.text), kind) }
 }
 
 fn printenv(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {

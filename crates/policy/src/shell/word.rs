@@ -1,6 +1,6 @@
 //! Words: quoting, and where a word ends. Expansions that start with `$` are in `expansion`.
 
-use super::ast::{Part, Word};
+use super::ast::{Operation, Parameter, Part, Word};
 use super::cursor::{Cursor, ParseResult, is_meta};
 
 impl Cursor<'_> {
@@ -208,6 +208,18 @@ impl Word {
             Some(Part::Text { text, quoted }) if *quoted == is_quoted => text.push_str(more),
             _ => self.0.push(Part::Text { text: more.to_owned(), quoted: is_quoted }),
         }
+    }
+
+    /// `"$name"`
+    pub fn variable(name: &str) -> Self {
+        let parameter = Parameter {
+            name: name.to_owned(),
+            operation: Operation::Value,
+            spread: false,
+            arithmetic: Vec::new(),
+            words: Vec::new(),
+        };
+        Self(vec![Part::Parameter { parameter, quoted: true }])
     }
 
     /// The text of a word that consists of unquoted text only.

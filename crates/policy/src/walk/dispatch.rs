@@ -1,5 +1,6 @@
 //! Finds the rule for a command's name and applies it.
 
+use crate::rules::environment::{self, VariableReader};
 use crate::rules::rule::{Caller, CommandCall};
 use crate::rules::scope::CommandScope;
 use crate::rules::{self, devscript, profile_commands, profiles, scripts};
@@ -47,9 +48,15 @@ fn dispatch_name(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleRes
         }
         scope.allowed_by(rule.name);
         scope.files_changed |= matches!(rule.name, "rm" | "mv" | "git");
+        match VariableReader::of_rule(rule) {
+            // It judges them where it runs.
+            VariableReader::Make => {}
+            reader => environment::judge_for(scope, reader)?,
+        }
         return (rule.judge)(scope, call);
     }
     scope.files_changed = true;
+    environment::judge_for(scope, VariableReader::Project)?;
     match profiles::judge(scope, call) {
         Some(Ok(rule)) => {
             scope.allowed_by(rule);
@@ -67,6 +74,7 @@ fn dispatch_name(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleRes
 /// Judges a command named by its path. The file name identifies the command only in the directories where the
 /// system or the project's package managers install programs.
 fn dispatch_path(scope: &mut CommandScope<'_>, path: &str, args: &[Arg]) -> RuleResult {
+    environment::judge_for(scope, VariableReader::Project)?;
     if devscript::is_dev_script(scope, path) {
         scope.files_changed = true;
         scope.allowed_by("devscript");

@@ -3,9 +3,10 @@
 use super::Walker;
 use super::dispatch::dispatch;
 use crate::directory_flow::DirectoryFlow;
+use crate::rules::environment::{self, GivenVariable};
 use crate::rules::rule::Caller;
 use crate::rules::{self, assignments, operands, secrets};
-use crate::shell::ast::{Assignment, Simple, Value, Word};
+use crate::shell::ast::{Assignment, Part, Simple, Value, Word};
 use crate::verdict::{Denial, RuleResult, deny_with_hint};
 use crate::words::{Arg, arguments, literal};
 
@@ -14,18 +15,10 @@ impl<'a> Walker<'a> {
         let is_read = simple.words.first().and_then(Word::bare) == Some("read");
         for assignment in simple.assignments.iter().chain(&simple.declared) {
             // In `IFS= read line` the assignment only affects `read`.
-            let value = match &assignment.value {
-                Value::Scalar(word) => literal(word),
-                Value::Array(_) => None,
-            };
-            let affects_only_read = is_read && assignment.name == "IFS";
-            let is_harmless = affects_only_read
-                || assignments::is_plain_pager(&assignment.name, value.as_deref())
-                || assignments::is_own_module_path(&self.scope, &assignment.name, value.as_deref());
-            if !is_harmless {
-                assignments::judge_name(&assignment.name)?;
+            if !is_read || assignment.name != "IFS" {
+                let given = self.given(assignment);
+                environment::judge(&mut self.scope, &given)?;
             }
-            assignments::judge_value(&mut self.scope, &assignment.name, value.as_deref())?;
             self.assigned_value(assignment)?;
         }
         let arrays = &self.script.arrays;
@@ -57,12 +50,64 @@ impl<'a> Walker<'a> {
             _ => {}
         }
         self.scope.sequential &= simple.assignments.is_empty();
+        self.export(&argv, simple);
+        let given: Vec<GivenVariable> = simple.assignments.iter().map(|set| self.given(set)).collect();
         if self.calls_function(&argv[0].text)? {
             self.scope.allowed_by("function");
+            self.scope.exported.extend(given);
         } else {
+            self.scope.environment = given;
             dispatch(&mut self.scope, &argv, Caller::Shell)?;
+            self.scope.environment.clear();
         }
         Ok(self.scope.take_flow())
+    }
+
+    /// Notes the variables that a declaration exports, with each value that the script gives them anywhere.
+    fn export(&mut self, argv: &[Arg], simple: &Simple) {
+        let options = argv[1..].iter().filter_map(Arg::literal).filter(|text| text.starts_with('-'));
+        let exports = match argv[0].text.as_str() {
+            "export" => true,
+            "declare" | "typeset" | "local" | "readonly" => {
+                options.into_iter().any(|text| text.contains('x'))
+            }
+            _ => false,
+        };
+        if exports {
+            let declared = simple.declared.iter().map(|assignment| assignment.name.as_str());
+            let named = argv[1..].iter().filter_map(Arg::literal).filter(|text| !text.starts_with('-'));
+            let given = declared.chain(named).map(|name| GivenVariable {
+                name: name.to_owned(),
+                value: self.described(&Word::variable(name)),
+            });
+            let given: Vec<GivenVariable> = given.collect();
+            self.scope.exported.extend(given);
+        }
+    }
+
+    fn given(&self, assignment: &Assignment) -> GivenVariable {
+        let value = match &assignment.value {
+            Value::Scalar(word) => self.described(word),
+            // An array is not passed on.
+            Value::Array(_) => Arg::unknown(),
+        };
+        GivenVariable { name: assignment.name.clone(), value }
+    }
+
+    /// The value of an assigned word, in which neither braces nor patterns are expanded.
+    fn described(&self, word: &Word) -> Arg {
+        let parts = word.0.iter().map(|part| match part {
+            Part::Text { text, .. } if !text.contains('~') => Some(text.as_str()),
+            _ => None,
+        });
+        match parts.collect::<Option<String>>() {
+            Some(text) => Arg::plain(text),
+            None => {
+                let mut value = Arg::unknown();
+                self.values.describe(word, &mut value);
+                value
+            }
+        }
     }
 
     /// Judges the expansions in an assigned value.

@@ -2,6 +2,38 @@
 
 use autonoe_policy::{CommandPolicy, Mode, PolicyOptions, Profile};
 
+use crate::fixture::TestProject;
+
+/// A project with a policy of the strict level.
+pub struct StrictProject {
+    pub project: TestProject,
+    pub policy: CommandPolicy,
+}
+
+pub fn strict() -> StrictProject {
+    let project = TestProject::new();
+    let policy = CommandPolicy::new(project.options(Mode::Run, Vec::new()));
+    StrictProject { project, policy }
+}
+
+/// Asserts of all commands at once that they are allowed, or that they are denied.
+pub fn judge_all(strict: &StrictProject, is_allowed: bool, commands: &[&str]) {
+    let verdicts = commands.iter().map(|text| {
+        let command = strict.project.substitute(text);
+        (text, strict.policy.check(&command))
+    });
+    let wrong = verdicts.filter(|(_, verdict)| verdict.is_allowed() != is_allowed);
+    let report: Vec<String> =
+        wrong.map(|(text, verdict)| format!("{text:?}\n    {}: {}", verdict.rule, verdict.reason)).collect();
+    assert!(
+        report.is_empty(),
+        "{} should be {}:\n{}",
+        report.len(),
+        if is_allowed { "allowed" } else { "denied" },
+        report.join("\n")
+    );
+}
+
 /// The commands that are allowed in an empty project.
 fn allowed<'a>(mode: Mode, profiles: &[Profile], commands: &[&'a str]) -> Vec<&'a str> {
     let project = tempfile::TempDir::new().unwrap();
