@@ -16,6 +16,7 @@ pub mod forms;
 pub mod git;
 pub mod git_arguments;
 pub mod git_lock;
+pub mod git_repository;
 pub mod git_special;
 pub mod links;
 pub mod listings;

@@ -2,6 +2,7 @@
 //! programs or write elsewhere.
 
 use super::git_arguments::{GitSubcommand, arguments, global_options};
+use super::git_repository::deny_foreign_repository;
 use super::git_special as special;
 use super::rule::{CommandCall, Rule, always, in_run, never};
 use super::scope::CommandScope;
@@ -249,7 +250,7 @@ fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
 
 fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult {
     let rest = global_options(scope, args)?;
-    special::deny_nested_repository(scope)?;
+    deny_foreign_repository(scope)?;
     let Some((name, args)) = rest.split_first() else { return Ok(()) };
     if special::only_shows(name, args) {
         return Ok(());

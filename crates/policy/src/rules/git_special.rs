@@ -34,25 +34,6 @@ pub const STASH: &[&str] = &[
     "--pathspec-from-file",
 ];
 
-/// Denies git in a directory that looks like a repository, because its settings can run programs.
-pub fn deny_nested_repository(scope: &CommandScope<'_>) -> RuleResult {
-    let root = &scope.paths.root;
-    let looks_like_repository = |directory: &std::path::Path| {
-        directory.join("HEAD").symlink_metadata().is_ok()
-            && directory.join("objects").symlink_metadata().is_ok()
-    };
-    let is_nested = scope.directories.iter().any(|directory| {
-        directory.ancestors().take_while(|ancestor| *ancestor != root.as_path()).any(looks_like_repository)
-    });
-    if is_nested {
-        return deny(
-            "git.repository",
-            "This directory looks like a separate git repository, whose settings could run programs.",
-        );
-    }
-    Ok(())
-}
-
 /// Whether a call only shows help, or what a push would do. No other option is accepted, since some run programs.
 pub fn only_shows(name: &Arg, args: &[Arg]) -> bool {
     let is_word = |text: &str| {

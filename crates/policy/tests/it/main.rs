@@ -7,6 +7,7 @@ mod bash_sandbox;
 mod corpus;
 mod differential;
 mod fixture;
+mod git_repositories;
 mod given_variables;
 mod grammar;
 mod limits;
