@@ -424,6 +424,13 @@ pub fn may_read_outside<'a>(real: &Path, readable: impl IntoIterator<Item = &'a 
     roots.any(|root| real.starts_with(root) && !is_credential(root, real))
 }
 
+/// Whether at least the first directory of an absolute path is there. One that has none is no path, such as the end of a URL.
+pub fn is_on_this_machine(path: &str) -> bool {
+    let first =
+        path.strip_prefix('/').map(|path| path.trim_start_matches('/').split('/').next().unwrap_or_default());
+    first.is_some_and(|first| !first.is_empty() && Path::new("/").join(first).exists())
+}
+
 /// Why a path, relative to the project, may not be written; `None` if it may.
 pub fn unwritable_reason(inside: &Path) -> Option<&'static str> {
     if inside.file_name().is_some_and(|name| name.eq_ignore_ascii_case("HEAD")) {

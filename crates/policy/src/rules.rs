@@ -32,6 +32,7 @@ pub mod redirections;
 pub mod rule;
 pub mod scope;
 pub mod scripts;
+pub mod searches;
 pub mod secrets;
 pub mod sed;
 pub mod text;
@@ -46,7 +47,7 @@ use std::sync::LazyLock;
 use rule::Rule;
 
 /// The rules for commands that do not belong to a language profile.
-static RULES: [&[Rule]; 17] = [
+static RULES: [&[Rule]; 18] = [
     awk::RULES,
     base::RULES,
     builtins::RULES,
@@ -61,6 +62,7 @@ static RULES: [&[Rule]; 17] = [
     ps::RULES,
     reads::RULES,
     scripts::RULES,
+    searches::RULES,
     sed::RULES,
     text::RULES,
     wrappers::RULES,

@@ -3,12 +3,11 @@
 //! A program of the system reads variables of its own, so only those that are known to be harmless may be set for it. Programs of the
 //! project read variables of any name; their values may not be paths outside. `make` expands each of them like a variable of its own.
 
-use std::path::Path;
-
 use super::assignments::{self, is_own_module_path, is_plain_pager};
 use super::scope::CommandScope;
 use super::variables::{HARMLESS, HARMLESS_ANYWHERE};
 use super::{make, reads};
+use crate::paths::is_on_this_machine;
 use crate::possible_values::UNKNOWN;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
@@ -149,8 +148,7 @@ fn judge_path(scope: &mut CommandScope<'_>, text: &str) -> RuleResult {
     if path.starts_with('~') {
         return scope.may_read(&Arg::new("~", ArgKind::Unknown));
     }
-    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
-    if path.starts_with('/') && (first.is_empty() || !Path::new("/").join(first).exists()) {
+    if path.starts_with('/') && !is_on_this_machine(path) {
         return Ok(());
     }
     reads::judge(scope, &Arg::plain(path))

@@ -191,7 +191,7 @@ fn judge_path(scope: &mut CommandScope<'_>, text: &str) -> RuleResult {
         return Ok(());
     }
     let is_path = text.contains('/') || text.starts_with('~') || text.split(':').any(|part| part == "..");
-    if !is_path && !is_link(scope, text) {
+    if !is_path && !scope.names_link(text) {
         return Ok(());
     }
     scope.count_path()?;
@@ -199,8 +199,4 @@ fn judge_path(scope: &mut CommandScope<'_>, text: &str) -> RuleResult {
         true => scope.may_write(&Arg::new("~", ArgKind::Unknown)),
         false => scope.may_write(&Arg::plain(text)),
     }
-}
-
-fn is_link(scope: &CommandScope<'_>, value: &str) -> bool {
-    scope.directories.iter().any(|from| from.join(value).is_symlink())
 }

@@ -1,207 +1,160 @@
 //! Commands that read files, and the check that a path may be read.
 
-use std::path::Path;
-
 use super::options::names_one_of;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
 use super::{links, secrets};
+use crate::paths::is_on_this_machine;
 use crate::possible_values::UNKNOWN;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
-pub const RULES: &[Rule] = &[
-    Rule {
-        name: "read",
-        commands: &[
-            "ls",
-            "cat",
-            "head",
-            "tail",
-            "wc",
-            "diff",
-            "cut",
-            "tac",
-            "jq",
-            "cmp",
-            "comm",
-            "stat",
-            "du",
-            "rev",
-            "paste",
-            "nl",
-            "fold",
-            "md5sum",
-            "sha256sum",
-            "sha1sum",
-            "sha512sum",
-            "shasum",
-            "cksum",
-            "od",
-            "hexdump",
-            "strings",
-            "column",
-            "join",
-            "base64",
-            "expand",
-        ],
-        run_only: false,
-        judge: read,
-        examples: &[
-            always("ls -la src"),
-            always("cat package.json | head -5"),
-            always("ls /usr/lib"),
-            always("cut -d / -f2 a.txt"),
-            always("/bin/ls"),
-            always("ls 2>&1 | tail -20"),
-            always("for f in src/*.js; do cat \"$f\"; done"),
-            never("cat /etc/passwd"),
-            never("du -X/etc/passwd src"),
-            never("diff --from-file=/etc/passwd src/a.js"),
-            never("wc --files0-from=../x"),
-            never("jq -f/etc/passwd a.txt"),
-            never("jq -n env"),
-            never("jq -n '$ENV'"),
-            never("jq -n '[env | keys]'"),
-            never("jq -rn '$ENV|to_entries'"),
-            never("jq -n '\"\\(env)\"'"),
-            never("jq -n 'null//env'"),
-            never("jq -n 'env.NOPE//$ENV'"),
-            never("jq -n '$ ENV'"),
-            always("jq '.a // .b' src/env/x.json"),
-            never("strings @/etc/passwd"),
-            never("strings -n 1 @list"),
-            never("wc -l --files0-from=list"),
-            never("wc --f=list"),
-            always("jq '.env.x, .scripts[\"env\"], {env: .a}' a.txt"),
-            always("jq --arg env prod '.x[$env]' a.txt; jq . src/env env/x.json"),
-            never("jq --rawfile env ../x . a.txt"),
-            never("jq -nc 'import \"secret\" as $x {search:\"/etc\"}; $x'"),
-            never("jq 'include \"x\"; .' a.txt"),
-            never("jq '# a\nimport # b\n \"x\" as x; .' a.txt"),
-            always("jq '.import, .include[0], {import: 1}, \"import\"' a.txt"),
-            always("jq -n 'env.PATH, $ENV.PATH, $environment'"),
-            always("cut -d/ -f2 a.txt"),
-            always("cut --delimiter=/ -f2 a.txt"),
-            never("cat ../x"),
-            always("cat \"$f\""),
-            always("cat src/$x.js \"${x}_test.js\" $TMPDIR/x"),
-            always("f=src/a.js; cat $f; for f in src/*.js; do head -2 $f; done"),
-            always("cd src && cat \"$PWD/a.js\" \"$(pwd)/a.js\""),
-            always("show() { cat \"$1\"; }; show a.txt"),
-            always("cat ${x:-a.txt}; cat \"${f%.js}.ts\"; cat src/{a,{b,c}}.js"),
-            never("f=/etc/passwd; cat $f"),
-            never("f=/etc/passwd; cat \"$f\" a.txt"),
-            never("cat ${x:-/etc/passwd}"),
-            never("cat ${x:=/etc/passwd}"),
-            never("x=/etc; cat $x/passwd"),
-            never("x=/etc; x+=/passwd; wc -l \"$x\""),
-            never("x=.; x+=./y; wc -l \"$x\""),
-            never("a=(/etc/passwd); cat \"${a[0]}\""),
-            never("declare -A m=([k]=/etc/passwd); nl ${m[k]}"),
-            never("set -- /etc/passwd; cat $1"),
-            never("show() { cat \"$1\"; }; show /etc/passwd"),
-            never("for f in a.txt ../x; do cat $f; done"),
-            never("for f in /etc/*; do cat $f; done"),
-            never("for i in 1 2; do cat $f; f=/etc/passwd; done"),
-            never("x='-r x /etc'; grep $x"),
-            never("read f <<< /etc/passwd; cat $f"),
-            never("echo /etc/passwd | while read -r f; do cat \"$f\"; done"),
-            never("printf -v f %s /etc/passwd; od $f"),
-            never("cat $(echo /etc/passwd)"),
-            never("cat \"$(printf '%s' /etc/passwd)\""),
-            never("cat \"$(printf '\\057etc/passwd')\""),
-            never("cat $(cat <<< /etc/passwd)"),
-            never("cat $(realpath ../x)"),
-            never("cat $HOME/x"),
-            never("ls \"$HOME\""),
-            never("cat $OLDPWD/x"),
-            never("cat $PWD/../x"),
-            never("cat \"$(pwd)/../x\""),
-            never("cat $(git rev-parse --show-toplevel)/../x"),
-            never("cat $x/../y"),
-            never("cat ${x}../y"),
-            never("cat \"$x\"./y"),
-            never("cat $nothing/etc/passwd"),
-            never("cat {/etc/passwd,$x}"),
-            never("cat {a,{b,/etc/passwd}}"),
-            never("cat < \"$HOME/x\""),
-            never("f=/etc/passwd; while read -r l; do echo $l; done < $f"),
-            never("f=/etc/passwd; echo \"$(< $f)\""),
-            never("f=/etc/passwd; trap 'cat $f' EXIT"),
-            never("jq -f a.txt -n"),
-            never("jq --from-file a.txt -n"),
-            never("x=env; jq -n $x"),
-            never("ls ~"),
-            never("cat ~/.ssh/id_rsa"),
-            never("./ls"),
-            never("/tmp/evil/ls"),
-            destructive("ls $(rm -rf x)"),
-            never("cat <(curl evil)"),
-            destructive("ls & rm -rf x"),
-            in_run("cat > src/a.js <<'EOF'\nhello; world | rm\nEOF"),
-            always("cat <<EOF\nhello; world\nEOF"),
-            destructive("cat <<EOF\n$(rm x)\nEOF"),
-            destructive("ls # it's\nrm -rf x # '"),
-        ],
-    },
-    Rule {
-        name: "rg",
-        commands: &["rg", "ag"],
-        run_only: false,
-        judge: rg,
-        examples: &[
-            always("rg -n 'TODO|FIXME' --glob '!node_modules'"),
-            always("rg --files src | head -50"),
-            always("rg -L x && rg --follow x"),
-            always("rg -l -g '*.js' foo src lib"),
-            always("rg -C3 -e /etc src"),
-            never("rg root /etc"),
-            never("rg x src ../y"),
-            never("rg -ex /etc"),
-            never("rg --pre ./x foo"),
-            never("rg --pre=cat foo"),
-            never("rg --hostname-bin=./x foo"),
-            never("rg -f/etc/passwd src"),
-            never("rg -uf/etc/passwd src"),
-            never("rg --file ../x src"),
-            never("rg --ignore-file=/etc/passwd x src"),
-            never("ag --pager=./x foo"),
-            never("rg $x src"),
-        ],
-    },
-    Rule {
-        name: "grep",
-        commands: &["grep", "egrep", "fgrep"],
-        run_only: false,
-        judge: |scope, call| {
-            judge_following(scope, call)?;
-            grep(scope, call)
-        },
-        examples: &[
-            always("grep -rn 'a;b|c' src | wc -l"),
-            always("grep -rn /etc src"),
-            always("grep -A 3 / a.txt"),
-            never("grep root /etc/passwd"),
-            never("grep -f /etc/passwd a.txt"),
-            never("grep -f/etc/passwd a.txt"),
-            never("grep -nf/etc/passwd a.txt"),
-            never("grep -nf../x a.txt"),
-            never("grep -rf/etc/passwd src"),
-            never("grep -e. ../outside/secret.txt"),
-            never("grep -rvezz ../outside"),
-            never("grep -m1 x ../y"),
-            always("grep -rvezz src && grep -m1 /x a.txt"),
-            never("grep -Ef/etc/passwd src"),
-            never("grep --file=../x a.txt"),
-            never("grep --exclude-from=/etc/passwd x a.txt"),
-            never("grep -r --exclude-from=src/../../x x ."),
-            always("grep -R x src"),
-            always("grep -e/etc src/a.js"),
-            always("grep -rn --include='*.js' --color=never x src"),
-        ],
-    },
-];
+pub const RULES: &[Rule] = &[Rule {
+    name: "read",
+    commands: &[
+        "ls",
+        "cat",
+        "head",
+        "tail",
+        "wc",
+        "diff",
+        "cut",
+        "tac",
+        "jq",
+        "cmp",
+        "comm",
+        "stat",
+        "du",
+        "rev",
+        "paste",
+        "nl",
+        "fold",
+        "md5sum",
+        "sha256sum",
+        "sha1sum",
+        "sha512sum",
+        "shasum",
+        "cksum",
+        "od",
+        "hexdump",
+        "strings",
+        "column",
+        "join",
+        "base64",
+        "expand",
+    ],
+    run_only: false,
+    judge: read,
+    examples: &[
+        always("ls -la src"),
+        always("cat package.json | head -5"),
+        always("ls /usr/lib"),
+        always("cut -d / -f2 a.txt"),
+        always("/bin/ls"),
+        always("ls 2>&1 | tail -20"),
+        always("for f in src/*.js; do cat \"$f\"; done"),
+        never("cat /etc/passwd"),
+        never("du -X/etc/passwd src"),
+        never("diff --from-file=/etc/passwd src/a.js"),
+        never("wc --files0-from=../x"),
+        never("jq -f/etc/passwd a.txt"),
+        never("jq -n env"),
+        never("jq -n '$ENV'"),
+        never("jq -n '[env | keys]'"),
+        never("jq -rn '$ENV|to_entries'"),
+        never("jq -n '\"\\(env)\"'"),
+        never("jq -n 'null//env'"),
+        never("jq -n 'env.NOPE//$ENV'"),
+        never("jq -n '$ ENV'"),
+        always("jq '.a // .b' src/env/x.json"),
+        never("strings @/etc/passwd"),
+        never("strings -n 1 @list"),
+        never("wc -l --files0-from=list"),
+        never("wc --f=list"),
+        always("jq '.env.x, .scripts[\"env\"], {env: .a}' a.txt"),
+        always("jq --arg env prod '.x[$env]' a.txt; jq . src/env env/x.json"),
+        never("jq --rawfile env ../x . a.txt"),
+        never("jq -nc 'import \"secret\" as $x {search:\"/etc\"}; $x'"),
+        never("jq 'include \"x\"; .' a.txt"),
+        never("jq '# a\nimport # b\n \"x\" as x; .' a.txt"),
+        always("jq '.import, .include[0], {import: 1}, \"import\"' a.txt"),
+        always("jq -n 'env.PATH, $ENV.PATH, $environment'"),
+        always("cut -d/ -f2 a.txt"),
+        always("paste -sd / a.txt && paste -d /, a.txt src/a.js && cut -sd / -f 1 a.txt"),
+        always("join -t / a.txt src/a.js; column -ts / a.txt; nl -s /etc a.txt"),
+        always("diff -uI '/etc' -x '/y' a.txt src/a.js; du -d 1 src; base64 -d a.txt"),
+        never("diff -d /etc/passwd a.txt"),
+        never("od -d /etc/passwd"),
+        never("strings -d /etc/passwd"),
+        never("base64 -d /etc/passwd"),
+        never("base64 -i a.txt -o x"),
+        never("du -d /etc"),
+        never("diff -ud /etc/passwd a.txt"),
+        never("cut -z /etc/passwd -f1"),
+        never("cat --arg /etc/passwd x"),
+        always("cut --delimiter=/ -f2 a.txt"),
+        never("cat ../x"),
+        always("cat \"$f\""),
+        always("cat src/$x.js \"${x}_test.js\" $TMPDIR/x"),
+        always("f=src/a.js; cat $f; for f in src/*.js; do head -2 $f; done"),
+        always("cd src && cat \"$PWD/a.js\" \"$(pwd)/a.js\""),
+        always("show() { cat \"$1\"; }; show a.txt"),
+        always("cat ${x:-a.txt}; cat \"${f%.js}.ts\"; cat src/{a,{b,c}}.js"),
+        never("f=/etc/passwd; cat $f"),
+        never("f=/etc/passwd; cat \"$f\" a.txt"),
+        never("cat ${x:-/etc/passwd}"),
+        never("cat ${x:=/etc/passwd}"),
+        never("x=/etc; cat $x/passwd"),
+        never("x=/etc; x+=/passwd; wc -l \"$x\""),
+        never("x=.; x+=./y; wc -l \"$x\""),
+        never("a=(/etc/passwd); cat \"${a[0]}\""),
+        never("declare -A m=([k]=/etc/passwd); nl ${m[k]}"),
+        never("set -- /etc/passwd; cat $1"),
+        never("show() { cat \"$1\"; }; show /etc/passwd"),
+        never("for f in a.txt ../x; do cat $f; done"),
+        never("for f in /etc/*; do cat $f; done"),
+        never("for i in 1 2; do cat $f; f=/etc/passwd; done"),
+        never("x='-r x /etc'; grep $x"),
+        never("read f <<< /etc/passwd; cat $f"),
+        never("echo /etc/passwd | while read -r f; do cat \"$f\"; done"),
+        never("printf -v f %s /etc/passwd; od $f"),
+        never("cat $(echo /etc/passwd)"),
+        never("cat \"$(printf '%s' /etc/passwd)\""),
+        never("cat \"$(printf '\\057etc/passwd')\""),
+        never("cat $(cat <<< /etc/passwd)"),
+        never("cat $(realpath ../x)"),
+        never("cat $HOME/x"),
+        never("ls \"$HOME\""),
+        never("cat $OLDPWD/x"),
+        never("cat $PWD/../x"),
+        never("cat \"$(pwd)/../x\""),
+        never("cat $(git rev-parse --show-toplevel)/../x"),
+        never("cat $x/../y"),
+        never("cat ${x}../y"),
+        never("cat \"$x\"./y"),
+        never("cat $nothing/etc/passwd"),
+        never("cat {/etc/passwd,$x}"),
+        never("cat {a,{b,/etc/passwd}}"),
+        never("cat < \"$HOME/x\""),
+        never("f=/etc/passwd; while read -r l; do echo $l; done < $f"),
+        never("f=/etc/passwd; echo \"$(< $f)\""),
+        never("f=/etc/passwd; trap 'cat $f' EXIT"),
+        never("jq -f a.txt -n"),
+        never("jq --from-file a.txt -n"),
+        never("x=env; jq -n $x"),
+        never("ls ~"),
+        never("cat ~/.ssh/id_rsa"),
+        never("./ls"),
+        never("/tmp/evil/ls"),
+        destructive("ls $(rm -rf x)"),
+        never("cat <(curl evil)"),
+        destructive("ls & rm -rf x"),
+        in_run("cat > src/a.js <<'EOF'\nhello; world | rm\nEOF"),
+        always("cat <<EOF\nhello; world\nEOF"),
+        destructive("cat <<EOF\n$(rm x)\nEOF"),
+        destructive("ls # it's\nrm -rf x # '"),
+    ],
+}];
 
 /// Options with which a program follows the links in directories, and how to call it without following them.
 const FOLLOWING: [(&[&str], &str, &[&str], &str); 6] = [
@@ -280,13 +233,12 @@ fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
     Ok(())
 }
 
-/// The path that is left where what is not known is empty, if it may exist: `/etc/x` of `$(y)/etc/x`, but not `/src/x` of `$(y)/src/x`.
-fn absolute_after_nothing(text: &str) -> Option<&str> {
+/// The path that is left where what is not known is empty or a slash, if it may exist: `/etc/x` of `$(y)/etc/x` and `$(y)etc/x`,
+/// but not `/src/x` of `$(y)/src/x`.
+fn absolute_after_nothing(text: &str) -> Option<String> {
     let path = text.strip_prefix(UNKNOWN)?.trim_start_matches(UNKNOWN);
-    let path = path.split(UNKNOWN).next().unwrap_or_default();
-    let first = path.strip_prefix('/')?.trim_start_matches('/').split('/').next().unwrap_or_default();
-    let is_there = !first.is_empty() && Path::new("/").join(first).exists();
-    is_there.then_some(path)
+    let path = format!("/{}", path.split(UNKNOWN).next().unwrap_or_default().trim_start_matches('/'));
+    is_on_this_machine(&path).then_some(path)
 }
 
 /// Whether a part of a path after unknown text is `..`, or may be together with it.
@@ -312,7 +264,15 @@ pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
     }
     let is_path = value.starts_with(['/', '~']) || value.contains("..");
     let is_file = option.text.starts_with("--") && option.kind == ArgKind::Plain && !value.is_empty();
-    if is_path || is_file { judge(scope, &Arg::new(value, option.kind)) } else { Ok(()) }
+    if is_path || is_file {
+        judge(scope, &Arg::new(value, option.kind))?;
+    }
+    // The value of a short option may also name a link, or a file behind one.
+    let letters = option.literal().filter(|text| text.starts_with('-') && !text.starts_with("--"));
+    match letters.and_then(|text| text.get(2..)).filter(|value| !value.is_empty()) {
+        Some(value) if value.contains('/') || scope.names_link(value) => judge(scope, &Arg::plain(value)),
+        _ => Ok(()),
+    }
 }
 
 fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
@@ -320,12 +280,20 @@ fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let mut rest = call.args;
     while let Some((arg, after)) = rest.split_first() {
         rest = after;
+        let text_value = arg.literal().and_then(|text| text_option(call.name, text));
         match arg.literal() {
-            // A delimiter is not a path.
-            Some(text) if matches!(call.name, "cut" | "paste") && is_delimiter(text) => {}
-            Some("-d") if call.name != "ls" => rest = rest.get(1..).unwrap_or_default(),
-            Some("--arg" | "--argjson") => rest = rest.get(2..).unwrap_or_default(),
-            Some("--slurpfile" | "--rawfile") => rest = rest.get(1..).unwrap_or_default(),
+            // A delimiter or a pattern is not a path.
+            _ if text_value.is_some() => {
+                let takes_next = text_value == Some(false) && rest.first().is_some_and(Arg::is_single);
+                rest = if takes_next { &rest[1..] } else { rest };
+            }
+            Some("--arg" | "--argjson") if call.name == "jq" => rest = rest.get(2..).unwrap_or_default(),
+            Some("--slurpfile" | "--rawfile") if call.name == "jq" => {
+                rest = rest.get(1..).unwrap_or_default()
+            }
+            _ if call.name == "base64" && names_one_of(arg, &["--output", "-o"]) => {
+                return deny_with_hint("read", "base64 would write a file.", "base64 file > out");
+            }
             _ if call.name == "strings" && arg.text.starts_with('@') => {
                 return deny_with_hint(
                     "read.list",
@@ -416,88 +384,29 @@ fn prints_environment(filter: &str) -> bool {
     ["env", "$ENV"].iter().any(|name| filter.match_indices(name).any(|(at, _)| is_whole(at, name)))
 }
 
-fn is_delimiter(text: &str) -> bool {
-    text.len() > 2
-        && (text.starts_with("-d") || text.starts_with("--delimiter=") || text.starts_with("--output-d"))
-}
+/// Options whose value is text that may look like a path: the programs that have them, their flags, and the options.
+const TEXT_OPTIONS: [(&[&str], &str, &str, &[&str]); 6] = [
+    (&["cut"], "nsz", "bcdf", &["--delimiter", "--output-delimiter", "--fields"]),
+    (&["paste"], "sz", "d", &["--delimiters"]),
+    (&["nl"], "p", "bdfhilnsvw", &["--section-delimiter", "--number-separator", "--body-numbering"]),
+    (&["join"], "iz", "12aeotvj", &[]),
+    (&["column"], "tx", "s", &["--separator"]),
+    (
+        &["diff"],
+        "abBcdeEilnNpqrstTuwyZ",
+        "FILUx",
+        &["--label", "--ignore-matching-lines", "--show-function-line", "--exclude"],
+    ),
+];
 
-/// The first short option of a cluster that has a value, which ends the cluster, and what is attached to it.
-fn valued_option<'a>(program: &str, arg: &'a Arg) -> Option<(char, &'a str)> {
-    let letters = arg.literal()?.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
-    let valued = if program == "rg" { "feABCmdgtTMjrE" } else { "feABCmdD" };
-    let (at, letter) = letters.char_indices().find(|(_, letter)| valued.contains(*letter))?;
-    Some((letter, &letters[at + letter.len_utf8()..]))
-}
-
-/// Options of `rg` and `ag` that run programs.
-const RG_RUNS: &[&str] = &["--pre", "--hostname-bin", "--pager"];
-
-fn rg(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
-    judge_following(scope, call)?;
-    if call
-        .args
-        .iter()
-        .any(|arg| names_one_of(arg, RG_RUNS) || (arg.kind != ArgKind::Plain && arg.may_be_option()))
-    {
-        return deny_with_hint("rg", "That option could run a program.", "rg -n pattern path");
+/// Whether an option of a program has a value that is text, and if so, whether it is attached.
+fn text_option(program: &str, option: &str) -> Option<bool> {
+    let (_, flags, valued, long) = TEXT_OPTIONS.iter().find(|(names, ..)| names.contains(&program))?;
+    if option.starts_with("--") {
+        let (name, is_attached) = option.split_once('=').map_or((option, false), |(name, _)| (name, true));
+        return long.contains(&name).then_some(is_attached);
     }
-    let valued =
-        ["--glob", "--iglob", "--type", "--type-not", "--max-count", "--context", "--max-depth", "--sort"];
-    let mut args = Vec::new();
-    let mut rest = call.args;
-    while let Some((arg, after)) = rest.split_first() {
-        let ends_with_value = !arg.text.starts_with("--")
-            && arg.text.starts_with('-')
-            && arg.text[1..]
-                .find(['g', 't', 'T', 'M', 'j', 'r', 'E', 'd'])
-                .is_some_and(|at| at + 2 == arg.text.len());
-        let takes_value = ends_with_value || arg.literal().is_some_and(|text| valued.contains(&text));
-        rest = if takes_value { after.get(1..).unwrap_or_default() } else { after };
-        // With `--files` every operand is a path.
-        match arg.literal() {
-            Some("--files") => args.insert(0, Arg::plain("-e")),
-            Some("--file" | "--ignore-file") => args.push(Arg::plain("-f")),
-            _ if takes_value => {}
-            _ => args.push(arg.clone()),
-        }
-    }
-    if args.first().is_some_and(|arg| arg.text == "-e") {
-        args.insert(1, Arg::plain("x"));
-    }
-    grep(scope, CommandCall { args: &args, ..call })
-}
-
-fn grep(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
-    let mut pattern_seen = false;
-    let mut rest = call.args;
-    while let Some((arg, after)) = rest.split_first() {
-        rest = after;
-        match valued_option(call.name, arg) {
-            Some(('f', "")) => {
-                pattern_seen = true;
-                if let Some((file, after)) = rest.split_first() {
-                    judge(scope, file)?;
-                    rest = after;
-                }
-            }
-            Some(('f', file)) => {
-                pattern_seen = true;
-                judge(scope, &Arg::plain(file))?;
-            }
-            Some((letter, attached)) => {
-                pattern_seen |= letter == 'e';
-                if attached.is_empty() {
-                    rest = rest.get(1..).unwrap_or_default();
-                }
-            }
-            None if arg.text.starts_with("--") => {
-                pattern_seen |= arg.text.starts_with("--reg") || arg.text.starts_with("--file");
-                judge_value(scope, arg)?;
-            }
-            None if arg.literal().is_some_and(|text| text.len() > 1 && text.starts_with('-')) => {}
-            None if !pattern_seen && arg.kind != ArgKind::Several => pattern_seen = true,
-            None => judge(scope, arg)?,
-        }
-    }
-    Ok(())
+    let letters = option.strip_prefix('-')?.trim_start_matches(|letter| flags.contains(letter));
+    let letter = letters.chars().next().filter(|letter| valued.contains(*letter))?;
+    Some(letters.len() > letter.len_utf8())
 }

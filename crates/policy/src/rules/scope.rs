@@ -103,6 +103,11 @@ impl<'a> CommandScope<'a> {
         self.directories.iter().filter_map(|from| self.paths.resolve(&self.lookups, from, text))
     }
 
+    /// Whether `text` is the name of a link in a possible working directory.
+    pub fn names_link(&self, text: &str) -> bool {
+        self.directories.iter().any(|from| from.join(text).is_symlink())
+    }
+
     /// Counts a path that is about to be looked up.
     pub fn count_path(&mut self) -> RuleResult {
         self.path_count += 1;

@@ -97,6 +97,8 @@ pub const RULES: &[Rule] = &[
             always("date -u +%Y-%m-%d"),
             never("date -s 2020-01-01"),
             never("date --set=x"),
+            always("date -r a.txt +%F"),
+            never("date -r /etc/passwd"),
             never("date 010100002020"),
         ],
     },
@@ -211,10 +213,14 @@ fn is_number(arg: &Arg) -> bool {
     })
 }
 
-fn date(_: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+fn date(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     // `-I` takes a value only if it is attached.
     let args: Vec<_> = call.args.iter().filter(|arg| arg.literal() != Some("-I")).cloned().collect();
     let parsed = parse("date", &DATE, &args)?;
+    // With BSD's date the value of -r is a number.
+    for reference in ["r", "reference"].into_iter().filter_map(|option| parsed.value(option)) {
+        reads::judge(scope, reference)?;
+    }
     if parsed.operands.iter().any(|operand| !operand.text.starts_with('+')) {
         return deny_with_hint("date", "Setting the clock is not allowed.", "Print it: date +%F.");
     }
