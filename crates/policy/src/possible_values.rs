@@ -9,20 +9,20 @@ mod printed;
 mod transformed;
 
 use std::cell::{Cell, OnceCell};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use crate::glob_prefix;
-use crate::shell::ast::{List, Operation, Parameter, Part, Script, Word};
+use crate::shell::ast::{Operation, Parameter, Part, Script, Word};
 use crate::words::{Arg, ArgKind};
 
 /// Stands for text that is not known.
 pub const UNKNOWN: char = '\u{fffd}';
-/// Stands for more values than are listed.
-const TOO_MANY: char = '\u{fffc}';
+/// Stands for more values than are listed, and for what the script makes of its own text in a way that is not computed.
+pub const TOO_MANY: char = '\u{fffc}';
 /// The most values of a word; of more, none is listed.
 const MAX_VALUES: usize = 256;
-/// The longest value, in bytes; a longer one is divided into its words.
+/// The longest value, in bytes.
 const MAX_VALUE: usize = 4096;
 /// The most text, in bytes, that the values of one script have together.
 const MAX_TEXT: usize = 2 * 1024 * 1024;
@@ -41,7 +41,10 @@ struct KnownValues {
     variables: HashMap<String, BTreeSet<String>>,
     /// The positional parameters, of functions and of `set`.
     parameters: BTreeSet<String>,
-    functions: HashSet<String>,
+    /// The functions, with what they print.
+    functions: HashMap<String, BTreeSet<String>>,
+    /// The script's here-documents.
+    bodies: Vec<Word>,
     /// How much text the values have, in bytes.
     used: Cell<usize>,
 }
@@ -62,9 +65,14 @@ impl<'a> PossibleValues<'a> {
         }
     }
 
-    /// The text that a command prints or reads from its redirections, as far as it is known.
+    /// The text that a command prints or that its redirections contain, as far as it is known.
     pub fn printed(&self, command: &crate::shell::ast::Command) -> Vec<String> {
-        self.known().printed(command, self.script)
+        self.known().printed(command)
+    }
+
+    /// The text that a command reads from its redirections, as far as it is known.
+    pub fn read_by(&self, command: &crate::shell::ast::Command) -> Vec<String> {
+        self.known().read_by(command)
     }
 
     fn known(&self) -> &KnownValues {
@@ -162,8 +170,12 @@ impl KnownValues {
         if values.is_empty() {
             values.insert(UNKNOWN.to_string());
         }
+        // A part of these could be anything.
+        let is_open = values.len() > MAX_VALUES || values.iter().any(|value| value.contains(TOO_MANY));
         match parameter.operation {
             Operation::Length => return Some(unknown()),
+            Operation::Other if self.is_inherited(&parameter.name) => return None,
+            _ if is_open => return None,
             Operation::Value => {}
             Operation::Assign | Operation::Default => {
                 for word in &parameter.words {
@@ -177,32 +189,18 @@ impl KnownValues {
         (values.len() <= MAX_VALUES).then_some(values)
     }
 
+    /// Whether a variable comes from the environment, where many values are paths.
+    fn is_inherited(&self, name: &str) -> bool {
+        let is_upper = name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        is_upper && !self.variables.contains_key(name)
+    }
+
     /// The positional parameters. The script may have fewer of them, and the shell that runs it has none.
     fn parameters(&self) -> BTreeSet<String> {
         match self.parameters.is_empty() {
             true => unset("1"),
             false => &self.parameters | &unknown(),
         }
-    }
-
-    /// What a substitution may print.
-    fn output(&self, list: &List) -> Option<BTreeSet<String>> {
-        let pipelines = list.0.iter().flat_map(|item| {
-            std::iter::once(&item.first).chain(item.rest.iter().map(|(_, pipeline)| pipeline))
-        });
-        let mut all: Option<BTreeSet<String>> = None;
-        for pipeline in pipelines {
-            let printed = match pipeline.commands.as_slice() {
-                [command] => self.output_of(command)?,
-                _ => unknown(),
-            };
-            all = Some(match all {
-                // The second one may not run.
-                Some(before) => self.product(&before, &printed)?.into_iter().chain(before).collect(),
-                None => printed,
-            });
-        }
-        Some(all.unwrap_or_else(unknown))
     }
 
     fn add(&mut self, name: &str, values: impl IntoIterator<Item = String>) {
@@ -221,16 +219,7 @@ fn insert(known: &mut BTreeSet<String>, values: impl IntoIterator<Item = String>
         if known.len() > MAX_VALUES {
             return;
         }
-        match value.len() > MAX_VALUE {
-            true => {
-                let words = value.split_whitespace().filter(|word| word.len() <= MAX_VALUE);
-                known.extend(words.take(MAX_VALUES).map(str::to_owned));
-                known.insert(UNKNOWN.to_string());
-            }
-            false => {
-                known.insert(value);
-            }
-        }
+        known.insert(if value.len() > MAX_VALUE { TOO_MANY.to_string() } else { value });
     }
 }
 

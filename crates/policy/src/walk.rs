@@ -26,7 +26,7 @@ use dispatch::dispatch_wrapped;
 pub struct Walker<'a> {
     script: &'a Script,
     scope: CommandScope<'a>,
-    functions: HashMap<&'a str, Vec<PathBuf>>,
+    functions: HashMap<&'a str, (Vec<PathBuf>, &'a Command)>,
     variables: VariableKinds<'a>,
     values: PossibleValues<'a>,
 }
@@ -89,7 +89,7 @@ impl<'a> Walker<'a> {
                 "Choose a name that is not a command.",
             );
         }
-        self.functions.insert(name, self.scope.directories.clone());
+        self.functions.insert(name, (self.scope.directories.clone(), body));
         self.scope.in_function = true;
         let result = self.command(body);
         self.scope.in_function = false;
@@ -104,10 +104,20 @@ impl<'a> Walker<'a> {
     }
 
     /// Whether a name is a defined function. Denies the call if the working directories differ from the definition.
-    fn calls_function(&self, name: &str) -> Result<bool, Denial> {
+    fn calls_function(&mut self, name: &str) -> Result<bool, Denial> {
         match self.functions.get(name) {
             None => Ok(false),
-            Some(directories) if *directories == self.scope.directories => Ok(true),
+            Some((directories, body)) if *directories == self.scope.directories => {
+                // What it does with its input was not known where it was defined.
+                if !self.scope.input.is_empty() && !self.scope.in_function {
+                    let body = *body;
+                    self.scope.in_function = true;
+                    let result = self.command(body);
+                    self.scope.in_function = false;
+                    result?;
+                }
+                Ok(true)
+            }
             Some(_) => Err(Denial::new(
                 "function.cd",
                 format!("The function '{name}' was defined in a different working directory."),
@@ -156,8 +166,8 @@ impl<'a> Walker<'a> {
             }
         }
         let before = self.scope.input.len();
-        if !command.redirects.is_empty() && flow::is_xargs(command) {
-            self.scope.input.extend(self.values.printed(command));
+        if !command.redirects.is_empty() {
+            self.scope.input.extend(self.values.read_by(command));
         }
         let flow = self.kind(&command.kind)?;
         self.scope.input.truncate(before);

@@ -1,8 +1,9 @@
 //! Collects the values that a script gives its variables and positional parameters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::{KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, unknown};
+use crate::paths::is_on_this_machine;
 use crate::shell::ast::{
     Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, Script, Simple,
     Target, Value, Word,
@@ -12,14 +13,26 @@ use crate::words::literal;
 impl KnownValues {
     /// The values in a script.
     pub fn of(script: &Script) -> Self {
-        let mut collector = Collector { known: Self::default(), script, input: Vec::new() };
+        let known = Self { bodies: script.bodies.clone(), ..Self::default() };
+        let mut collector = Collector {
+            known,
+            script,
+            input: Vec::new(),
+            functions: HashMap::new(),
+            in_call: false,
+            in_loop: false,
+            repeated: BTreeSet::new(),
+        };
+        let mut words = BTreeSet::new();
         for _ in 0..MAX_PASSES {
             let before = collector.size();
+            words = collector.words_of_repeated();
             collector.list(&script.list);
             if collector.size() == before {
-                break;
+                return collector.known;
             }
         }
+        collector.open_grown(&words);
         collector.known
     }
 }
@@ -29,34 +42,74 @@ struct Collector<'a> {
     script: &'a Script,
     /// The known text that the commands at this point may read.
     input: Vec<String>,
+    functions: HashMap<&'a str, &'a Command>,
+    /// Whether the body of a function is read again for a call of it.
+    in_call: bool,
+    /// Whether this part of the script may run more than once.
+    in_loop: bool,
+    /// The variables that are assigned in such parts.
+    repeated: BTreeSet<String>,
 }
 
-impl Collector<'_> {
+impl<'a> Collector<'a> {
+    /// The words of the variables that are assigned more than once, each with its variable.
+    fn words_of_repeated(&self) -> BTreeSet<(String, String)> {
+        let variables = self.repeated.iter().filter_map(|name| Some((name, self.known.variables.get(name)?)));
+        let texts = variables.flat_map(|(name, values)| values.iter().map(move |text| (name, text)));
+        let words = texts.flat_map(|(name, text)| {
+            text.split_whitespace().map(move |word| (name.clone(), word.to_owned()))
+        });
+        words.collect()
+    }
+
+    /// Opens the variables that have other words than `before` which may be paths: each turn of a loop may make more of them.
+    fn open_grown(&mut self, before: &BTreeSet<(String, String)>) {
+        let words = self.words_of_repeated();
+        let names: BTreeSet<&String> = words
+            .difference(before)
+            .filter(|(_, word)| word.contains(['/', '.']))
+            .map(|(name, _)| name)
+            .collect();
+        if names.is_empty() {
+            return;
+        }
+        for name in names {
+            self.known.variables.entry(name.clone()).or_default().insert(TOO_MANY.to_string());
+        }
+        self.list(&self.script.list);
+    }
+
+    fn repeated(&mut self, read: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.in_loop, true);
+        read(self);
+        self.in_loop = before;
+    }
+
     fn size(&self) -> usize {
         self.known.variables.values().map(BTreeSet::len).sum::<usize>()
             + self.known.parameters.len()
-            + self.known.functions.len()
+            + self.known.functions.values().map(|printed| printed.len() + 1).sum::<usize>()
     }
 
-    fn list(&mut self, list: &List) {
+    fn list(&mut self, list: &'a List) {
         for item in &list.0 {
             self.pipeline(&item.first);
             item.rest.iter().for_each(|(_, pipeline)| self.pipeline(pipeline));
         }
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline) {
+    fn pipeline(&mut self, pipeline: &'a Pipeline) {
         let before = self.input.len();
         for command in &pipeline.commands {
             self.command(command);
             if pipeline.commands.len() > 1 {
-                self.input.extend(self.known.printed(command, self.script));
+                self.input.extend(self.known.printed(command));
             }
         }
         self.input.truncate(before);
     }
 
-    fn command(&mut self, command: &Command) {
+    fn command(&mut self, command: &'a Command) {
         let before = self.input.len();
         if !command.redirects.is_empty() {
             for redirect in &command.redirects {
@@ -69,13 +122,13 @@ impl Collector<'_> {
                     }
                 }
             }
-            self.input.extend(self.known.printed(command, self.script));
+            self.input.extend(self.known.printed(command));
         }
         self.kind(&command.kind);
         self.input.truncate(before);
     }
 
-    fn kind(&mut self, kind: &CommandKind) {
+    fn kind(&mut self, kind: &'a CommandKind) {
         match kind {
             CommandKind::Simple(simple) => self.simple(simple),
             CommandKind::Subshell(list) | CommandKind::Group(list) => self.list(list),
@@ -94,36 +147,44 @@ impl Collector<'_> {
                 let given: Vec<String> = given;
                 self.known.add(name, given);
                 values.iter().flatten().for_each(|word| self.word(word));
-                self.list(body);
+                self.repeated(|c| c.list(body));
             }
             CommandKind::ArithmeticFor { expressions, body } => {
                 expressions.iter().for_each(|expression| self.word(expression));
-                self.list(body);
+                self.repeated(|c| c.list(body));
             }
-            CommandKind::While { condition, body } => {
-                self.list(condition);
-                self.list(body);
-            }
+            CommandKind::While { condition, body } => self.repeated(|c| {
+                c.list(condition);
+                c.list(body);
+            }),
             CommandKind::Case { subject, arms } => {
                 self.word(subject);
                 arms.iter().for_each(|(_, body)| self.list(body));
             }
             CommandKind::Function { name, body } => {
-                self.known.functions.insert(name.clone());
-                self.command(body);
+                self.known.functions.entry(name.clone()).or_default();
+                self.functions.insert(name, body);
+                self.repeated(|c| c.command(body));
+                let printed = self.known.printed(body);
+                self.known.functions.entry(name.clone()).or_default().extend(printed);
             }
             CommandKind::Test(conditions) => conditions.iter().for_each(|condition| match condition {
                 Condition::Bare(word) | Condition::Unary(_, word) => self.word(word),
-                Condition::Binary(left, _, right) => {
+                Condition::Binary(left, operator, right) => {
                     self.word(left);
                     self.word(right);
+                    if operator == "=~" {
+                        let parts: Vec<String> =
+                            self.values_of(left).iter().flat_map(|text| parts_of(text)).collect();
+                        self.known.add("BASH_REMATCH", parts);
+                    }
                 }
             }),
             CommandKind::Arithmetic(expression) => self.word(expression),
         }
     }
 
-    fn simple(&mut self, simple: &Simple) {
+    fn simple(&mut self, simple: &'a Simple) {
         for assignment in simple.assignments.iter().chain(&simple.declared) {
             self.assignment(assignment);
         }
@@ -134,26 +195,77 @@ impl Collector<'_> {
         }
         match literal(first).as_deref() {
             Some("set") => self.parameters(args),
-            Some("read" | "mapfile" | "readarray") => {
-                let mut values: Vec<String> = unknown().into_iter().collect();
-                for text in &self.input {
-                    values.extend(text.lines().map(str::to_owned));
-                    values.extend(text.split_whitespace().map(str::to_owned));
-                }
-                let names = args.iter().filter_map(literal);
-                for name in names.chain(["REPLY".to_owned(), "MAPFILE".to_owned()]) {
-                    self.known.add(&name, values.iter().cloned());
-                }
+            Some("read" | "mapfile" | "readarray") => self.read(simple, args),
+            Some("getopts") => {
+                let given = self.known.parameters.iter().cloned();
+                let given: Vec<String> =
+                    given.chain(args.iter().flat_map(|word| self.values_of(word))).collect();
+                let attached =
+                    given.iter().filter(|text| text.starts_with('-')).filter_map(|text| text.get(2..));
+                let values: Vec<String> =
+                    attached.map(str::to_owned).chain(given.clone()).chain(unknown()).collect();
+                self.known.add("OPTARG", values);
             }
             Some("printf") if args.first().and_then(literal).as_deref() == Some("-v") => {
-                let printed = Simple { words: simple.words[2..].to_vec(), ..Simple::default() };
-                let values = self.known.joined("printf", &printed).unwrap_or_else(too_many);
+                let values = self.known.formatted(args.get(2..).unwrap_or_default()).unwrap_or_else(too_many);
                 if let Some(name) = args.get(1).and_then(literal) {
                     self.known.add(&name, values);
                 }
             }
-            Some(name) if self.known.functions.contains(name) => self.parameters(args),
+            Some(name) if self.known.functions.contains_key(name) => {
+                self.parameters(args);
+                // Where it is defined, it is not known what it reads.
+                if let Some(body) = self.functions.get(name).copied()
+                    && !self.input.is_empty()
+                    && !self.in_call
+                {
+                    self.in_call = true;
+                    self.repeated(|c| c.command(body));
+                    self.in_call = false;
+                }
+            }
             _ => {}
+        }
+    }
+
+    /// `read` takes the lines and words of its input, divided as its `IFS` and `-d` say.
+    fn read(&mut self, simple: &Simple, args: &[Word]) {
+        let separators = simple.assignments.iter().filter(|assignment| assignment.name == "IFS");
+        let separators = separators.filter_map(|assignment| match &assignment.value {
+            Value::Scalar(word) => Some(word),
+            Value::Array(_) => None,
+        });
+        let texts: Vec<Option<String>> = args.iter().map(literal).collect();
+        let delimiter = texts.iter().flatten().position(|text| text.starts_with("-d"));
+        let delimiter = delimiter.and_then(|at| match texts[at].as_deref() {
+            Some("-d") => texts.get(at + 1).cloned().flatten(),
+            text => text.map(|text| text[2..].to_owned()),
+        });
+        let dividing: Option<String> = separators.map(literal).chain(delimiter.map(Some)).collect();
+        let counts = texts.iter().flatten().any(|text| text.starts_with("-n") || text.starts_with("-N"));
+        let mut values: Vec<String> = unknown().into_iter().collect();
+        for text in &self.input {
+            values.extend(text.lines().map(str::to_owned));
+            values.extend(text.split_whitespace().map(str::to_owned));
+            match &dividing {
+                // The last name takes the rest.
+                Some(characters) => {
+                    let at = text.match_indices(|c| characters.contains(c));
+                    values.extend(at.map(|(at, found)| text[at + found.len()..].to_owned()));
+                    values.extend(text.split(|c| characters.contains(c)).map(str::to_owned));
+                }
+                None => values.push(TOO_MANY.to_string()),
+            }
+            if counts {
+                values.push(TOO_MANY.to_string());
+            }
+        }
+        if !texts.iter().flatten().any(|text| text.starts_with('-') && text.contains('r')) {
+            let unescaped: Vec<String> = values.iter().map(|text| text.replace('\\', "")).collect();
+            values.extend(unescaped);
+        }
+        for name in texts.into_iter().flatten().chain(["REPLY".to_owned(), "MAPFILE".to_owned()]) {
+            self.known.add(&name, values.iter().cloned());
         }
     }
 
@@ -162,7 +274,7 @@ impl Collector<'_> {
         self.known.add_parameters(values);
     }
 
-    fn assignment(&mut self, assignment: &Assignment) {
+    fn assignment(&mut self, assignment: &'a Assignment) {
         let mut values: Vec<String> = match &assignment.value {
             Value::Scalar(word) => {
                 self.word(word);
@@ -178,6 +290,9 @@ impl Collector<'_> {
             let appended = self.known.product(&before, &values.iter().cloned().collect());
             values.extend(appended.unwrap_or_else(too_many));
         }
+        if self.in_loop {
+            self.repeated.insert(assignment.name.clone());
+        }
         self.known.add(&assignment.name, values);
     }
 
@@ -186,7 +301,7 @@ impl Collector<'_> {
     }
 
     /// The commands and assignments in a word's expansions.
-    fn word(&mut self, word: &Word) {
+    fn word(&mut self, word: &'a Word) {
         for part in &word.0 {
             match part {
                 Part::Text { .. } => {}
@@ -197,13 +312,22 @@ impl Collector<'_> {
         }
     }
 
-    fn parameter(&mut self, parameter: &Parameter) {
+    fn parameter(&mut self, parameter: &'a Parameter) {
         parameter.arithmetic.iter().chain(&parameter.words).for_each(|word| self.word(word));
         if parameter.operation == Operation::Assign {
             let values: Vec<String> = parameter.words.iter().flat_map(|word| self.values_of(word)).collect();
             self.known.add(&parameter.name, values);
         }
     }
+}
+
+/// What a part of a text may be. As a path it leads out only if it begins with a slash, or if there is `..` in it.
+fn parts_of(text: &str) -> Vec<String> {
+    if text.contains("..") || text.contains(TOO_MANY) {
+        return too_many().into_iter().collect();
+    }
+    let absolute = text.match_indices('/').map(|(at, _)| text[at..].to_owned());
+    absolute.filter(|path| is_on_this_machine(path)).chain(unknown()).collect()
 }
 
 fn too_many() -> BTreeSet<String> {

@@ -42,7 +42,8 @@ fn words_may_be_what_the_script_makes_them() {
         ("ls $PWD/x \"$PWD\"/y", &["./y"]),
         ("ls $HOME/x", &["~/x"]),
         ("ls $(echo -n x 'y')", &["x", "y"]),
-        ("ls \"$(printf '%s/\\x79' x)\"", &["/y x"]),
+        ("ls \"$(printf '%s/\\x79' x)\"", &["x/y"]),
+        ("ls $(printf '%s,%s;' a b c)", &["a,b;c,;"]),
         ("ls $(cat x)", &["\u{fffd}"]),
         ("ls $TMPDIR/x", &["\u{fffd}/x"]),
     ] {

@@ -21,6 +21,15 @@ pub fn transformed(parameter: &Parameter, values: &BTreeSet<String>) -> Option<B
                     });
                 }
             }
+            // Some of the elements.
+            Operation::Other
+                if parameter.spread && parameter.words.is_empty() && !parameter.arithmetic.is_empty() =>
+            {
+                results.insert(value.clone());
+            }
+            Operation::Other if !value.contains(UNKNOWN) && !parameter.words.is_empty() => {
+                results.extend(replaced(value, parameter.words.first()?)?);
+            }
             _ if leads_nowhere(value) && inserts_nothing(parameter) => {
                 results.insert(UNKNOWN.to_string());
             }
@@ -30,9 +39,35 @@ pub fn transformed(parameter: &Parameter, values: &BTreeSet<String>) -> Option<B
     Some(results)
 }
 
-/// Whether no part of a value is a path to somewhere else.
+/// What `${x/pattern/word}` or `${x^pattern}` makes of a value: the parser does not tell them apart. `None` if the pattern is more than
+/// text, and a part of the value may lead anywhere.
+fn replaced(value: &str, word: &Word) -> Option<BTreeSet<String>> {
+    let text = literal(word);
+    let is_text = |text: &&String| !text.contains(['*', '?', '[', '(', '\\']);
+    let Some(text) = text.as_ref().filter(is_text) else {
+        let inserted = text
+            .as_deref()
+            .map(|text| text.trim_start_matches('/').split_once('/').map_or("", |(_, word)| word));
+        let leads = !leads_nowhere(value) || !inserted.is_some_and(leads_nowhere);
+        return (!leads).then(|| BTreeSet::from([UNKNOWN.to_string()]));
+    };
+    let mut results = BTreeSet::from([value.to_owned(), value.to_lowercase(), value.to_uppercase()]);
+    let text = text.strip_prefix('/').unwrap_or(text);
+    for text in [text, text.trim_start_matches(['#', '%'])] {
+        let (pattern, inserted) = text.split_once('/').unwrap_or((text, ""));
+        results.insert(value.replacen(pattern, inserted, 1));
+        results.insert(value.replace(pattern, inserted));
+        // At the end.
+        if let Some(start) = value.strip_suffix(pattern) {
+            results.insert(format!("{start}{inserted}"));
+        }
+    }
+    Some(results)
+}
+
+/// Whether no part of a value is a path to somewhere else, also if what is between two of its dots is removed.
 fn leads_nowhere(value: &str) -> bool {
-    !value.contains(['/', '~']) && !value.starts_with('.')
+    !value.contains(['/', '~']) && !value.starts_with('.') && !value.contains("..")
 }
 
 /// Whether the word that replaces a pattern, if there is one, leads nowhere.

@@ -49,7 +49,14 @@ impl VariableReader {
 /// Judges a variable by its name, whatever reads it.
 pub fn judge(scope: &mut CommandScope<'_>, given: &GivenVariable) -> RuleResult {
     let GivenVariable { name, value } = given;
-    if !is_plain_pager(name, value.literal()) && !is_own_module_path(scope, name, texts(value)) {
+    let limits_memory = name == "NODE_OPTIONS"
+        && value
+            .literal()
+            .is_some_and(|text| text.split(' ').all(|word| word.starts_with("--max-old-space-size=")));
+    if !limits_memory
+        && !is_plain_pager(name, value.literal())
+        && !is_own_module_path(scope, name, texts(value))
+    {
         assignments::judge_name_text(name)?;
     }
     assignments::judge_value(scope, name, value.literal())
@@ -148,7 +155,8 @@ fn judge_path(scope: &mut CommandScope<'_>, text: &str) -> RuleResult {
     if path.starts_with('~') {
         return scope.may_read(&Arg::new("~", ArgKind::Unknown));
     }
-    if path.starts_with('/') && !is_on_this_machine(path) {
+    let is_device = ["/dev/stdout", "/dev/stderr", "/dev/tty"].contains(&path);
+    if is_device || (path.starts_with('/') && !is_on_this_machine(path)) {
         return Ok(());
     }
     reads::judge(scope, &Arg::plain(path))

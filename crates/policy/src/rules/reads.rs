@@ -385,7 +385,9 @@ fn prints_environment(filter: &str) -> bool {
 }
 
 /// Options whose value is text that may look like a path: the programs that have them, their flags, and the options.
-const TEXT_OPTIONS: [(&[&str], &str, &str, &[&str]); 6] = [
+const TEXT_OPTIONS: [(&[&str], &str, &str, &[&str]); 8] = [
+    (&["comm"], "", "", &["--output-delimiter"]),
+    (&["du", "ls"], "", "", &["--exclude", "--ignore"]),
     (&["cut"], "nsz", "bcdf", &["--delimiter", "--output-delimiter", "--fields"]),
     (&["paste"], "sz", "d", &["--delimiters"]),
     (&["nl"], "p", "bdfhilnsvw", &["--section-delimiter", "--number-separator", "--body-numbering"]),

@@ -7,7 +7,7 @@ use super::reads;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
 use super::secrets;
-use crate::possible_values::{UNKNOWN, possible_argument};
+use crate::possible_values::{TOO_MANY, UNKNOWN, possible_argument};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -110,6 +110,37 @@ pub const RULES: &[Rule] = &[
             never("ls | xargs -I{} cat {}/../x"),
             never("ls | xargs -I{} cat {}./x"),
             never("ls | xargs -I{} head /root/{}/x"),
+            never("{ echo /etc/passwd; } | xargs cat"),
+            never("(printf /etc; printf /passwd) | xargs cat"),
+            never("if true; then echo /etc/passwd; fi | xargs cat"),
+            never("for f in /etc/passwd; do echo $f; done | xargs cat"),
+            never("for f in /et c/passwd; do printf %s $f; done | xargs cat"),
+            never("while true; do echo /etc/passwd; break; done | xargs cat"),
+            never("case x in x) echo /etc/passwd;; esac | xargs cat"),
+            never("f() { echo /etc/passwd; }; f | xargs cat"),
+            never("f() { xargs cat; }; echo /etc/passwd | f"),
+            never("f() { xargs cat; }; f <<< /etc/passwd"),
+            never("env echo /etc/passwd | xargs cat"),
+            never("timeout 5 echo /etc/passwd | xargs cat"),
+            never("echo /etc/passwd | cat | xargs cat"),
+            never("echo /etc/passwd | { xargs cat; }"),
+            never("echo /etc/passwd | timeout 5 xargs cat"),
+            never("echo /etc/passwd | if true; then xargs cat; fi"),
+            never("echo /etc/passwd | tee >(xargs cat)"),
+            never("cat <<E | xargs cat\n/etc/passwd\nE"),
+            never("{ cat; } <<E | xargs cat\n/etc/passwd\nE"),
+            never("xargs cat < <(echo /etc/passwd)"),
+            never("xargs -a <(echo /etc/passwd) cat"),
+            never("echo /etc/passwd $x | xargs cat"),
+            never("echo \"$x\" /etc/passwd | xargs -n 1 cat"),
+            never("printf '%s%s' . ./x | xargs cat"),
+            never("printf '%.1s' /etc/ | xargs ls"),
+            always("{ echo a.txt; echo src/a.js; } | xargs cat"),
+            always("for f in src/*.js; do echo \"$f\"; done | sort | xargs wc -l"),
+            always("for i in 1 2 3; do echo \"$i\"; done | xargs -I{} cat src/{}.js"),
+            always("printf '%s\\n' a.txt src/a.js | xargs -n 1 cat"),
+            always("echo \"$x\" | xargs cat"),
+            always("f() { xargs cat; }; git ls-files | f"),
             never("ls | xargs rm"),
             never("ls | xargs -I{} {}"),
             never("ls | xargs sh -c"),
@@ -223,12 +254,16 @@ fn xargs(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let (parsed, command) = parse_leading("xargs", &XARGS, call.args)?;
     let files = parsed.options.iter().filter(|(option, _)| option == "a" || option == "arg-file");
     for file in files.filter_map(|(_, value)| value.as_ref()) {
+        if file.text.starts_with("<(") {
+            return deny_with_hint("xargs", "What the command prints is not judged.", "command | xargs …");
+        }
         reads::judge(scope, file)?;
     }
     if command.is_empty() {
         return Ok(());
     }
     let replacement = replacement(&parsed);
+    let is_open = scope.input.iter().any(|text| text.contains(TOO_MANY));
     let mut argv: Vec<Arg> = command.to_vec();
     match replacement {
         Some(None) => {
@@ -240,13 +275,13 @@ fn xargs(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
         Some(Some(mark)) => {
             let lines = inputs(scope, &parsed, |text| text.lines().collect());
             for arg in argv.iter_mut().filter(|arg| arg.text.contains(mark.as_str())) {
-                *arg = replaced(&arg.text, &mark, &lines);
+                *arg = Arg { may_be_too_many: is_open, ..replaced(&arg.text, &mark, &lines) };
             }
         }
         None => {
             let words = inputs(scope, &parsed, |text| text.split_whitespace().collect());
             let may_be = words.into_iter().map(possible_argument).collect();
-            argv.push(Arg { may_be, ..Arg::new("", ArgKind::Several) });
+            argv.push(Arg { may_be, may_be_too_many: is_open, ..Arg::new("", ArgKind::Several) });
         }
     }
     // What the command itself reads is not the input of xargs.
@@ -264,9 +299,8 @@ fn inputs(
 ) -> Vec<String> {
     let option = parsed.value("d").or_else(|| parsed.value("delimiter"));
     let delimiter = option.and_then(Arg::literal).and_then(|text| text.chars().next());
-    let texts = scope.input.iter().filter(|text| !text.contains(UNKNOWN));
     let mut found = Vec::new();
-    for text in texts {
+    for text in scope.input.iter().filter(|text| !text.contains(TOO_MANY)) {
         found.extend(divided(text).into_iter().map(|piece| piece.trim_matches(['\'', '"', ' ']).to_owned()));
         if let Some(delimiter) = delimiter {
             found.extend(text.split(delimiter).map(|piece| piece.trim().to_owned()));

@@ -270,7 +270,8 @@ impl Cursor<'_> {
     }
 }
 
-fn plain(name: String) -> Parameter {
+/// A parameter without an operation.
+pub fn plain(name: String) -> Parameter {
     let spread = name == "@" || name == "*";
     Parameter { name, operation: Operation::Value, spread, arithmetic: Vec::new(), words: Vec::new() }
 }

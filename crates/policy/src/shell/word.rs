@@ -1,7 +1,8 @@
 //! Words: quoting, and where a word ends. Expansions that start with `$` are in `expansion`.
 
-use super::ast::{Operation, Parameter, Part, Word};
+use super::ast::{Part, Word};
 use super::cursor::{Cursor, ParseResult, is_meta};
+use super::expansion::plain;
 
 impl Cursor<'_> {
     /// The word at this position; it has no parts if there is none.
@@ -212,13 +213,7 @@ impl Word {
 
     /// `"$name"`
     pub fn variable(name: &str) -> Self {
-        let parameter = Parameter {
-            name: name.to_owned(),
-            operation: Operation::Value,
-            spread: false,
-            arithmetic: Vec::new(),
-            words: Vec::new(),
-        };
+        let parameter = plain(name.to_owned());
         Self(vec![Part::Parameter { parameter, quoted: true }])
     }
 

@@ -86,10 +86,10 @@ impl<'a> Walker<'a> {
         let input = self.scope.input.len();
         for (at, command) in pipeline.commands.iter().enumerate() {
             let before = self.scope.directories.clone();
-            self.scope.feeds_xargs = pipeline.commands[at + 1..].iter().any(is_xargs);
+            self.scope.feeds_xargs = pipeline.commands[at + 1..].iter().any(runs_xargs);
             self.command(command)?;
             self.scope.directories = before;
-            if self.scope.feeds_xargs {
+            if at + 1 < pipeline.commands.len() {
                 self.scope.input.extend(self.values.printed(command));
             }
         }
@@ -182,7 +182,24 @@ impl<'a> Walker<'a> {
     }
 }
 
-pub fn is_xargs(command: &Command) -> bool {
-    matches!(&command.kind, CommandKind::Simple(simple)
-        if simple.words.first().and_then(Word::bare) == Some("xargs"))
+/// Whether a command is `xargs`, or contains it.
+fn runs_xargs(command: &Command) -> bool {
+    let any = |list: &List| {
+        list.0.iter().any(|item| {
+            let rest = item.rest.iter().map(|(_, pipeline)| pipeline);
+            std::iter::once(&item.first).chain(rest).any(|pipeline| pipeline.commands.iter().any(runs_xargs))
+        })
+    };
+    match &command.kind {
+        CommandKind::Simple(simple) => simple.words.iter().any(|word| word.bare() == Some("xargs")),
+        CommandKind::Subshell(list) | CommandKind::Group(list) => any(list),
+        CommandKind::If { arms, otherwise } => {
+            arms.iter().any(|(condition, body)| any(condition) || any(body))
+                || otherwise.as_ref().is_some_and(any)
+        }
+        CommandKind::For { body, .. } | CommandKind::ArithmeticFor { body, .. } => any(body),
+        CommandKind::While { condition, body } => any(condition) || any(body),
+        CommandKind::Case { arms, .. } => arms.iter().any(|(_, body)| any(body)),
+        CommandKind::Function { .. } | CommandKind::Test(_) | CommandKind::Arithmetic(_) => false,
+    }
 }

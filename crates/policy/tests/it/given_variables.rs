@@ -62,6 +62,7 @@ fn variables_that_steer_a_program_are_denied() {
             "GIT_DIR=@OUT@ git status",
             "GIT_EXTERNAL_DIFF=./x git diff",
             "CARGO_TARGET_DIR=@OUT@ cargo build",
+            "NODE_OPTIONS='--max-old-space-size=9 --require=./x.js' npm test",
             "NODE_OPTIONS=--require=@OUT@/x.js npm test",
             "PYTHONPATH=@OUT@ pytest",
             "env PYTHONPATH=@OUT@ pytest",
@@ -82,6 +83,8 @@ fn variables_of_the_projects_own_programs_are_allowed() {
         true,
         &[
             "NODE_ENV=test npm test",
+            "NODE_OPTIONS=--max-old-space-size=4096 npm run build",
+            "OUT=/dev/stdout npm test",
             "CI=1 npm test",
             "RUST_BACKTRACE=1 cargo test",
             "RUST_LOG=debug,hyper=info cargo run",

@@ -13,6 +13,7 @@ mod grammar;
 mod limits;
 mod pools;
 mod real;
+mod shown_paths;
 mod tables;
 
 #[test]
