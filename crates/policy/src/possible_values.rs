@@ -5,8 +5,8 @@
 //! the script does not set may be empty.
 
 mod collector;
-mod printed;
-mod transformed;
+pub mod printed;
+pub mod transformed;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeSet, HashMap};
@@ -177,7 +177,7 @@ impl KnownValues {
             Operation::Other if self.is_inherited(&parameter.name) => return None,
             _ if is_open => return None,
             Operation::Value => {}
-            Operation::Assign | Operation::Default => {
+            Operation::Assign | Operation::Default | Operation::Alternate => {
                 for word in &parameter.words {
                     values.extend(self.values(word)?);
                 }

@@ -16,7 +16,7 @@ mod value_kind;
 mod word;
 
 pub use parser::parse;
-pub use value_kind::is_number;
+pub use value_kind::{is_number, variables_in};
 
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,7 @@ impl<'a> VariableKinds<'a> {
             },
             Operation::Assign
             | Operation::Default
+            | Operation::Alternate
             | Operation::RemovePrefix
             | Operation::RemoveSuffix
             | Operation::Other => ValueKind::Arbitrary,
@@ -46,6 +47,7 @@ impl<'a> VariableKinds<'a> {
             (
                 Operation::Assign
                 | Operation::Default
+                | Operation::Alternate
                 | Operation::RemovePrefix
                 | Operation::RemoveSuffix
                 | Operation::Other,

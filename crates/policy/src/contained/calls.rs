@@ -5,9 +5,10 @@ use super::command_values::{command_of_setting, is_command_variable, settings_of
 use super::git_values::git_commands;
 use super::make_values::{has_too_many_functions, make_scripts};
 use super::runners::{self, program_name};
+use super::variables::{TOO_MANY, Value};
 use super::{ContainedWalk, MAX_CALLS, MAX_VALUE, publishing, signals, steering, too_much, unparsed};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::words::{Arg, ArgKind};
+use crate::words::{Arg, ArgKind, UNKNOWN_PART};
 
 /// The most arguments of a wrapper, each of which is taken for the beginning of a command.
 const MAX_SCANNED: usize = 1000;
@@ -80,8 +81,9 @@ const AGENT_INTERPRETERS: [&str; 5] = ["node", "nodejs", "bun", "deno", "tsx"];
 
 /// Built-ins that evaluate the index in an argument such as `a[$(command)]`.
 #[rustfmt::skip]
-const EVALUATING: [&str; 13] = [
+const EVALUATING: [&str; 15] = [
     "test", "[", "let", "read", "unset", "declare", "typeset", "local", "export", "readonly", "printf", "wait", "getopts",
+    "mapfile", "readarray",
 ];
 
 /// Those of them that set the variable in an argument.
@@ -95,11 +97,19 @@ impl ContainedWalk<'_> {
         }
         let argv = self.renamed(argv);
         // The parser leaves the dashes of `time -- command`, and `$x command` may expand to the command alone.
-        let is_nothing =
-            |arg: &&Arg| arg.literal() == Some("--") || (arg.kind == ArgKind::Several && arg.text.is_empty());
+        let is_nothing = |arg: &&Arg| arg.literal() == Some("--") || is_unknown(arg);
         let before = argv.iter().take_while(is_nothing).count();
         let Some((name, args)) = argv[before..].split_first() else { return Ok(()) };
-        let Some(name) = name.literal().map(program_name) else { return Ok(()) };
+        if name.outline.contains(TOO_MANY) || name.text.contains(TOO_MANY) {
+            return too_much();
+        }
+        // `$PYTHON -m module`
+        if before > 0 && name.text == "-m" {
+            return runners::programs("python", &argv[before..])
+                .into_iter()
+                .try_for_each(|(program, args)| self.program(program, args));
+        }
+        let Some(name) = known_name(name).map(program_name) else { return Ok(()) };
         self.program(name, args)?;
         for (program, args) in runners::programs(name, args) {
             self.program(program, args)?;
@@ -206,11 +216,12 @@ impl ContainedWalk<'_> {
         }
         if let Some((_, number)) = name.strip_prefix("GIT_CONFIG_").and_then(|rest| rest.split_once('_')) {
             self.remember(name, value);
-            let known = |part: &str| self.variables.get(&format!("GIT_CONFIG_{part}_{number}"));
-            let setting = known("KEY").zip(known("VALUE"));
-            if let Some(command) = setting.and_then(|(key, value)| command_of_setting(key, value)) {
-                self.text(&command)?;
-            }
+            let known = |part: &str| self.variables.texts(&format!("GIT_CONFIG_{part}_{number}"));
+            let (keys, values) = (known("KEY"), known("VALUE"));
+            let settings = keys.iter().flat_map(|key| values.iter().map(move |value| (key, value)));
+            let commands: Vec<String> =
+                settings.filter_map(|(key, value)| command_of_setting(key, value)).collect();
+            commands.iter().try_for_each(|command| self.text(command))?;
         }
         match is_command_variable(name) {
             true => self.text(value.trim_start_matches('!')),
@@ -218,7 +229,33 @@ impl ContainedWalk<'_> {
         }
     }
 
+    /// Judges a built-in that evaluates its arguments, and notes what it sets.
+    fn builtin(&mut self, name: &str, args: &[Arg]) -> RuleResult {
+        let texts = || args.iter().filter_map(Arg::literal);
+        if SETTING.contains(&name) {
+            texts().map(variable_of).try_for_each(judge_variable)?;
+        }
+        match name {
+            "unset" => texts().for_each(|name| self.variables.set(name, vec![Value::Unset])),
+            "read" | "mapfile" | "readarray" | "printf" => self.read_input(name, args),
+            "let" => {
+                for (name, value) in texts().filter_map(|text| text.split_once('=')) {
+                    let value =
+                        if value.contains("PPID") { Value::text(signals::PARENT) } else { Value::unknown() };
+                    self.variables.set(name, vec![value]);
+                }
+            }
+            _ => {}
+        }
+        texts().try_for_each(|text| self.subscript(text))
+    }
+
     fn program(&mut self, name: &str, args: &[Arg]) -> RuleResult {
+        if appends_input(name) && !self.input.is_empty() {
+            self.with_each_input(|walk, text| {
+                walk.call(&walk.with_input(&[&[Arg::plain(name)], args].concat(), text.trim()))
+            })?;
+        }
         publishing::judge(self.options, name, args)?;
         signals::judge(self.options, name, args)?;
         judge_switches(name, args)?;
@@ -248,30 +285,31 @@ impl ContainedWalk<'_> {
             "make" | "gmake" | "bmake" if has_too_many_functions(args) => too_much(),
             "make" | "gmake" | "bmake" => make_scripts(args).iter().try_for_each(|script| self.text(script)),
             "git" => {
-                let commands = git_commands(args, &self.variables);
+                let commands = git_commands(args, &|name| self.variables.texts(name));
                 commands.iter().try_for_each(|command| self.text(command))
             }
             "set" => {
-                if let Some(at) = args.iter().position(|arg| arg.literal() == Some("--")) {
-                    self.set_parameters(&args[at + 1..]);
-                }
+                self.set(args);
                 Ok(())
             }
-            builtin if EVALUATING.contains(&builtin) => {
-                if SETTING.contains(&builtin) {
-                    let texts = args.iter().filter_map(Arg::literal);
-                    texts.map(variable_of).try_for_each(judge_variable)?;
-                }
-                args.iter().filter_map(Arg::literal).try_for_each(|text| self.subscript(text))
+            "shift" => {
+                self.shift(args);
+                Ok(())
             }
+            "source" | "." if reads_input(args) => self.with_each_input(Self::text),
+            builtin if EVALUATING.contains(&builtin) => self.builtin(builtin, args),
             shell if SHELLS.contains(&shell) => match script_of(args) {
                 Some((script, [zero, parameters @ ..])) => {
+                    let before = self.variables.clone();
                     self.remember("0", zero.script().unwrap_or_default());
                     let result = self.with_parameters(parameters, |walk| walk.text(script));
-                    self.variables.remove("0");
+                    self.variables.restore("0", &before);
                     result
                 }
                 Some((script, [])) => self.text(script),
+                None if args.iter().all(|arg| arg.text.starts_with('-')) || reads_input(args) => {
+                    self.with_each_input(Self::text)
+                }
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -279,15 +317,22 @@ impl ContainedWalk<'_> {
     }
 }
 
-/// A shell without a script, or `source` of the input: it runs what it reads.
-pub fn is_shell_on_input(argv: &[Arg]) -> bool {
-    const INPUTS: [&str; 3] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
-    let Some((name, args)) = argv.split_first() else { return false };
-    if matches!(name.literal(), Some("source" | ".")) {
-        return args.first().and_then(Arg::literal).is_some_and(|file| INPUTS.contains(&file));
-    }
-    let is_shell = name.literal().is_some_and(|name| SHELLS.contains(&program_name(name)));
-    is_shell && script_of(args).is_none() && args.iter().all(|arg| arg.text.starts_with('-'))
+/// Whether the first argument is the input.
+fn reads_input(args: &[Arg]) -> bool {
+    const INPUTS: [&str; 4] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"];
+    args.first().and_then(Arg::literal).is_some_and(|file| INPUTS.contains(&file))
+}
+
+/// Whether nothing of an argument is known, so that it may be none.
+fn is_unknown(arg: &Arg) -> bool {
+    matches!(arg.kind, ArgKind::Several | ArgKind::Unknown) && arg.text.is_empty() && arg.script().is_none()
+}
+
+/// A program's name, of which the directory may not be known.
+fn known_name(arg: &Arg) -> Option<&str> {
+    let in_directory = || arg.outline.rsplit_once('/').map(|(_, name)| name);
+    let name = arg.literal().or_else(in_directory)?;
+    (!name.is_empty() && !name.contains(UNKNOWN_PART)).then_some(name)
 }
 
 /// Whether a program runs a command with what it reads as arguments.

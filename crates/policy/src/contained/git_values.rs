@@ -1,7 +1,5 @@
 //! What git runs because of its arguments: settings that are commands, and options whose value is a command.
 
-use std::collections::HashMap;
-
 use super::command_values::command_of_setting;
 use crate::words::Arg;
 
@@ -14,15 +12,18 @@ const SHORTEST_BEGINNING: usize = "--exe".len();
 const SHORT_OPTIONS: [(&str, &str); 4] =
     [("difftool", "-x"), ("rebase", "-x"), ("grep", "-O"), ("clone", "-u")];
 
-/// The commands that a call of git runs. `variables` are the known ones, for `--config-env`.
-pub fn git_commands(args: &[Arg], variables: &HashMap<String, String>) -> Vec<String> {
+/// The commands that a call of git runs. `values` are those that a variable may have, for `--config-env`.
+pub fn git_commands(args: &[Arg], values: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
     let literals: Vec<&str> = args.iter().map(|arg| arg.script().unwrap_or_default()).collect();
     let attached = literals.iter().filter_map(|text| text.split_once('='));
     let following = literals.windows(2).map(|pair| (pair[0], pair[1])).filter(|(key, _)| !key.contains('='));
     let settings = attached.chain(following).filter_map(|(key, value)| command_of_setting(key, value));
-    let from_variables = literals.iter().filter_map(|text| {
-        let (key, variable) = text.strip_prefix("--config-env=").unwrap_or(text).split_once('=')?;
-        command_of_setting(key, variables.get(variable)?)
+    let from_variables = literals.iter().flat_map(|text| {
+        let setting = text.strip_prefix("--config-env=").unwrap_or(text).split_once('=');
+        let commands = setting.map(|(key, variable)| {
+            values(variable).iter().filter_map(|value| command_of_setting(key, value)).collect::<Vec<_>>()
+        });
+        commands.unwrap_or_default()
     });
     settings.chain(from_variables).chain(option_values(&literals)).collect()
 }

@@ -6,7 +6,7 @@ use std::str::Chars;
 
 use super::signals::PARENT;
 use super::unparsed::{command_words, is_assignment, is_keyword};
-use super::{ContainedWalk, MAX_LOOP_VALUES, calls, printed_text, too_much};
+use super::{ContainedWalk, calls};
 use crate::verdict::RuleResult;
 use crate::words::{Arg, UNKNOWN_PART};
 
@@ -28,11 +28,11 @@ impl ContainedWalk<'_> {
 
     fn loose_commands(&mut self, source: &str) -> RuleResult {
         let mut reader = LooseReader::new(source);
-        let (mut printed, mut appending, mut runs_input) = (Vec::new(), Vec::new(), false);
-        while reader.read_command(&|name| self.variables.get(name).cloned()) {
+        let outer = self.input.clone();
+        while reader.read_command(&|name| self.variables.texts(name).pop()) {
             let LooseCommand { words, inputs, scripts } = std::mem::take(&mut reader.command);
             scripts.iter().try_for_each(|script| self.text(script))?;
-            printed.extend(inputs);
+            self.input.extend(inputs);
             let mut words = words.into_iter().peekable();
             while let Some(word) = words.next_if(|word| is_keyword(word) || is_assignment(word)) {
                 let Some((name, value)) = word.split_once('=') else { continue };
@@ -41,29 +41,15 @@ impl ContainedWalk<'_> {
                 self.variable(name, value)?;
             }
             let args: Vec<Arg> = words.map(|word| Arg::plain(word).with_unknown_parts()).collect();
-            let Some((name, rest)) = args.split_first() else { continue };
-            match name.literal() {
-                Some("echo" | "printf") => printed.push(printed_text(rest)),
-                Some(name) if calls::appends_input(name) => appending.push(args.clone()),
-                _ => {}
-            }
-            runs_input |= calls::is_shell_on_input(&args);
-            self.call(&args)?;
+            let (result, printed) = self.captured(|walk| {
+                walk.call(&args)?;
+                walk.note_output(&args);
+                Ok(())
+            });
+            result?;
+            self.input.extend(printed);
         }
-        if runs_input {
-            printed.iter().try_for_each(|text| self.text(text))?;
-        }
-        self.appended(&appending, &printed)
-    }
-
-    /// Judges commands to which `xargs` or `parallel` appends these texts.
-    pub fn appended(&mut self, commands: &[Vec<Arg>], texts: &[String]) -> RuleResult {
-        if commands.len() * texts.len() > MAX_LOOP_VALUES {
-            return too_much();
-        }
-        for command in commands {
-            texts.iter().try_for_each(|text| self.call(&self.with_input(command, text.trim())))?;
-        }
+        self.input = outer;
         Ok(())
     }
 }

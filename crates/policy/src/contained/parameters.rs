@@ -1,20 +1,39 @@
 //! Positional parameters: what `"$@"` and `$1` are in a function, in `sh -c script name …`, and after `set --`.
 
-use super::{ContainedWalk, MAX_FUNCTION_CALLS, MAX_FUNCTION_DEPTH, too_much};
-use crate::shell::ast::Script;
-use crate::verdict::RuleResult;
-use crate::words::Arg;
+use std::rc::Rc;
 
-/// The parameters that are known one by one.
-const NUMBERED: [&str; 9] = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
+use super::variables::Value;
+use super::{ContainedWalk, MAX_FUNCTION_CALLS, MAX_FUNCTION_DEPTH, too_much};
+use crate::shell::ast::Command;
+use crate::verdict::RuleResult;
+use crate::words::{Arg, ArgKind, UNKNOWN_PART};
+
+/// The most definitions of one function that are judged.
+const MAX_DEFINITIONS: usize = 16;
 
 impl ContainedWalk<'_> {
+    /// Judges a function when it is defined, and keeps it. Another definition may not have run, so it is kept too.
+    pub fn define(&mut self, name: &str, body: &Command) -> RuleResult {
+        let known = self.functions.entry(name.to_owned()).or_default();
+        if known.len() == MAX_DEFINITIONS {
+            return too_much();
+        }
+        if !known.iter().any(|(_, known)| known == body) {
+            known.push((Rc::clone(&self.script), body.clone()));
+        }
+        self.perhaps(|walk| {
+            let before = walk.variables.clone();
+            walk.variables.set("@", vec![Value::Unset]);
+            let result = walk.command(body);
+            walk.variables.restore("@", &before);
+            result
+        })
+    }
+
     /// Judges the body of a function with the arguments of a call.
-    pub fn function_call(&mut self, argv: &[Arg], script: &Script) -> RuleResult {
-        let Some((name, args)) = argv.split_first().filter(|(_, args)| !args.is_empty()) else {
-            return Ok(());
-        };
-        let Some(body) = name.literal().and_then(|name| self.functions.get(name)).cloned() else {
+    pub fn function_call(&mut self, argv: &[Arg]) -> RuleResult {
+        let Some((name, args)) = argv.split_first() else { return Ok(()) };
+        let Some(bodies) = name.literal().and_then(|name| self.functions.get(name)).cloned() else {
             return Ok(());
         };
         // A function that calls itself with the same arguments has been judged with them.
@@ -26,7 +45,17 @@ impl ContainedWalk<'_> {
         }
         self.function_calls += 1;
         self.active_calls.push(argv.to_vec());
-        let result = self.with_parameters(args, |walk| walk.command(&body, script));
+        let locals = std::mem::take(&mut self.locals);
+        let before = self.variables.clone();
+        let result = self.in_each_way(&bodies, |walk, (script, body)| {
+            let outer = std::mem::replace(&mut walk.script, Rc::clone(script));
+            let result = walk.with_parameters(args, |walk| walk.command(body));
+            walk.script = outer;
+            result
+        });
+        for name in std::mem::replace(&mut self.locals, locals) {
+            self.variables.restore(&name, &before);
+        }
         self.active_calls.pop();
         result
     }
@@ -40,22 +69,44 @@ impl ContainedWalk<'_> {
         let before = self.variables.clone();
         self.set_parameters(args);
         let result = judge(self);
-        for name in NUMBERED.into_iter().chain(["@", "*"]) {
-            match before.get(name) {
-                Some(value) => self.variables.insert(name.to_owned(), value.clone()),
-                None => self.variables.remove(name),
-            };
-        }
+        self.variables.restore("@", &before);
         result
     }
 
     pub fn set_parameters(&mut self, args: &[Arg]) {
-        let texts: Vec<&str> = args.iter().map(|arg| arg.script().unwrap_or_default()).collect();
-        let joined = texts.join(" ");
-        self.remember("@", &joined);
-        self.remember("*", &joined);
-        for (at, name) in NUMBERED.iter().enumerate() {
-            self.remember(name, texts.get(at).copied().unwrap_or_default());
+        let words = args.iter().map(known_text).collect();
+        self.variables.set("@", vec![Value::words(words)]);
+    }
+
+    /// `set -- words`, or `set words`.
+    pub fn set(&mut self, args: &[Arg]) {
+        let is_option = |arg: &&Arg| arg.text.starts_with(['-', '+']);
+        match args.iter().position(|arg| arg.literal() == Some("--")) {
+            Some(at) => self.set_parameters(&args[at + 1..]),
+            None if args.first().is_some_and(|first| !is_option(&first)) => self.set_parameters(args),
+            None => {}
         }
+    }
+
+    /// `shift`
+    pub fn shift(&mut self, args: &[Arg]) {
+        let count = args.first().map_or(Some(1), |arg| arg.literal()?.parse::<usize>().ok());
+        let shifted = |value: &Value| match value {
+            Value::Unset => Value::Unset,
+            Value::Words(words) => Value::words(words.iter().skip(count.unwrap_or(1)).cloned().collect()),
+        };
+        let values = self.variables.possible("@").iter().map(shifted).collect();
+        self.variables.set("@", values);
+    }
+}
+
+/// The text of an argument, with [`UNKNOWN_PART`] for what is not known.
+pub fn known_text(arg: &Arg) -> String {
+    match arg.kind {
+        ArgKind::Plain | ArgKind::Glob => arg.text.clone(),
+        ArgKind::Unknown | ArgKind::Several if arg.outline.is_empty() => {
+            format!("{}{UNKNOWN_PART}", arg.text)
+        }
+        ArgKind::Unknown | ArgKind::Several => arg.outline.clone(),
     }
 }

@@ -9,7 +9,7 @@ fn options(mode: Mode) -> PolicyOptions {
 }
 
 /// Asserts the verdict on each command; `rule` is `None` for allowed ones. The strict level denies what is denied here.
-fn expect(rule: Option<&str>, commands: &[&str]) {
+pub fn expect(rule: Option<&str>, commands: &[&str]) {
     let policy = CommandPolicy::new(options(Mode::Run));
     let strict = [Mode::Run, Mode::Sync].map(|mode| CommandPolicy::new(PolicyOptions::new(mode, "/proj")));
     let is_strictly_allowed =

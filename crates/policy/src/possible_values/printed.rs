@@ -253,7 +253,7 @@ fn ends_word(text: &str) -> bool {
     text.ends_with(char::is_whitespace)
 }
 /// The text with `\n`, `\t`, `\057` and `\x2f` replaced, as `printf` and `echo -e` print it.
-fn unescaped(text: &str) -> String {
+pub fn unescaped(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
     }

@@ -1,7 +1,7 @@
 //! The syntax tree. Words keep their parts, so that nothing has to be parsed twice.
 
 /// A complete command line, with the bodies of its here-documents.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Script {
     pub list: List,
     /// The here-documents, indexed by [`Target::HereDocument`].
@@ -198,6 +198,8 @@ pub struct Parameter {
     pub operation: Operation,
     /// Whether it may expand to any number of arguments even in quotes: `$@`, `${a[@]}`.
     pub spread: bool,
+    /// Whether quotes make one argument of them: `"$*"`, `"${a[*]}"`.
+    pub joins: bool,
     /// Arithmetic expressions in it: an index, or a substring's offset and length.
     pub arithmetic: Vec<Word>,
     /// Words in it: a default, a pattern or a replacement. A pattern for the longest match begins with a second `#` or `%`.
@@ -212,8 +214,10 @@ pub enum Operation {
     Length,
     /// `${x:=word}`
     Assign,
-    /// `${x:-word}`, `${x:+word}`, `${x:?word}`: the value or the word.
+    /// `${x:-word}`, `${x:?word}`: the value or the word.
     Default,
+    /// `${x:+word}`: the word or nothing.
+    Alternate,
     /// `${x#pattern}`, `${x##pattern}`
     RemovePrefix,
     /// `${x%pattern}`, `${x%%pattern}`

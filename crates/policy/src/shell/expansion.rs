@@ -98,7 +98,8 @@ impl Cursor<'_> {
             self.at += 1;
         }
         if self.eat("[") {
-            parameter.spread = self.eat("@]") || self.eat("*]");
+            parameter.joins = self.eat("*]");
+            parameter.spread = parameter.joins || self.eat("@]");
             if !parameter.spread {
                 parameter.arithmetic.push(self.arithmetic(ArithmeticEnd::Bracket)?);
                 self.expect("]")?;
@@ -119,8 +120,11 @@ impl Cursor<'_> {
         match (self.peek(), after_colon) {
             (_, Some(b'-' | b'=' | b'?' | b'+')) => {
                 self.eat(":");
-                parameter.operation =
-                    if self.peek() == Some(b'=') { Operation::Assign } else { Operation::Default };
+                parameter.operation = match self.peek() {
+                    Some(b'=') => Operation::Assign,
+                    Some(b'+') => Operation::Alternate,
+                    _ => Operation::Default,
+                };
                 self.at += 1;
                 let word = self.brace_word(quoted)?;
                 if parameter.operation == Operation::Assign {
@@ -272,6 +276,7 @@ impl Cursor<'_> {
 
 /// A parameter without an operation.
 pub fn plain(name: String) -> Parameter {
-    let spread = name == "@" || name == "*";
-    Parameter { name, operation: Operation::Value, spread, arithmetic: Vec::new(), words: Vec::new() }
+    let joins = name == "*";
+    let spread = name == "@" || joins;
+    Parameter { name, operation: Operation::Value, spread, joins, arithmetic: Vec::new(), words: Vec::new() }
 }
