@@ -68,7 +68,7 @@ pub fn judge(options: &PolicyOptions, command: &str) -> CommandVerdict {
         script: Rc::new(Script::default()),
         variables: Variables::default(),
         chosen: HashMap::new(),
-        input: Vec::new(),
+        input: Rc::default(),
         printed: Vec::new(),
         captures: 0,
         passed_left: outputs::PASSED,
@@ -119,7 +119,7 @@ struct ContainedWalk<'a> {
     /// One value of each variable that has several, while a word is expanded.
     chosen: HashMap<String, Value>,
     /// The known texts that a command at this point may read.
-    input: Vec<String>,
+    input: Rc<Vec<String>>,
     /// The known texts that commands have printed into the pipe that is being looked at.
     printed: Vec<String>,
     /// How many pipes the commands at this point print into.
@@ -179,7 +179,7 @@ impl ContainedWalk<'_> {
 
     fn command(&mut self, command: &Command) -> RuleResult {
         let script = Rc::clone(&self.script);
-        let outer = self.input.clone();
+        let outer = Rc::clone(&self.input);
         for redirect in &command.redirects {
             match &redirect.target {
                 Target::Word(word) => self.word(word)?,
@@ -189,7 +189,7 @@ impl ContainedWalk<'_> {
             }
             let words = outputs::texts_of(command, &script.bodies);
             let read = self.in_each_case(&words, &[], |walk| walk.redirected(redirect));
-            self.input.extend(read.into_iter().flatten());
+            self.add_input(read.into_iter().flatten().collect());
         }
         let result = self.kind(&command.kind);
         self.input = outer;
@@ -234,6 +234,9 @@ impl ContainedWalk<'_> {
         let depends_on: &[&str] =
             if assignment.appends || assignment.index.is_some() { &[name] } else { &[] };
         let values = self.in_each_case(&words, depends_on, |walk| walk.assigned(assignment));
+        if self.is_too_much.get() {
+            return too_much();
+        }
         for value in &values {
             for text in value.elements() {
                 if text.len() > MAX_VALUE {
@@ -269,6 +272,9 @@ impl ContainedWalk<'_> {
                 words = if assignment.appends { words } else { Vec::new() };
                 let added = elements.iter().flat_map(|(_, word)| self.expand(word));
                 words.extend(added.map(|arg| parameters::known_text(&arg)));
+                if words.iter().map(|word| word.len() + 1).sum::<usize>() > MAX_VALUE {
+                    self.is_too_much.set(true);
+                }
                 Value::words(words)
             }
             Assigned::Scalar(word) => {

@@ -92,7 +92,7 @@ const SETTING: [&str; 8] = ["let", "read", "declare", "typeset", "local", "expor
 impl ContainedWalk<'_> {
     pub fn call(&mut self, argv: &[Arg]) -> RuleResult {
         self.calls += 1;
-        if self.calls > MAX_CALLS || self.is_too_much.get() {
+        if self.calls > MAX_CALLS || self.is_too_much.get() || self.variables.are_too_many() {
             return too_much();
         }
         let argv = self.renamed(argv);

@@ -16,6 +16,7 @@ const MAX_ROUNDS: usize = 4;
 impl ContainedWalk<'_> {
     pub fn list(&mut self, list: &List) -> RuleResult {
         list.0.iter().try_for_each(|item| match item.background {
+            _ if self.is_too_much.get() => too_much(),
             true => self.perhaps(|walk| walk.item(item)),
             false => self.item(item),
         })
@@ -46,11 +47,11 @@ impl ContainedWalk<'_> {
         if before.is_empty() {
             return self.command(last);
         }
-        let outer = self.input.clone();
+        let outer = Rc::clone(&self.input);
         for command in before {
             let (result, texts) = self.captured(|walk| walk.perhaps(|walk| walk.command(command)));
             result?;
-            self.input.extend(texts);
+            self.add_input(texts);
         }
         self.perhaps(|walk| walk.command(last))?;
         self.input = outer;

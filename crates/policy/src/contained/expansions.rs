@@ -10,7 +10,9 @@ use crate::shell::ast::{CommandKind, List, Operation, Parameter, Part, Word};
 use crate::words::{Arg, UNKNOWN_PART, arguments, literal};
 
 /// The most combinations of the values of a command's variables that are judged.
-const MAX_COMBINATIONS: usize = 4096;
+const MAX_COMBINATIONS: usize = 256;
+/// What each combination costs, as so much text.
+const COST_OF_CASE: usize = 48;
 
 impl ContainedWalk<'_> {
     /// What something is for each combination of the values that the variables in these words may have.
@@ -42,6 +44,9 @@ impl ContainedWalk<'_> {
         }
         let mut results = Vec::new();
         for case in 0..count {
+            if self.is_too_much.get() || (count > 1 && !self.may_expand(COST_OF_CASE)) {
+                break;
+            }
             let mut rest = case;
             let mut chosen = HashMap::new();
             for (name, values) in &sets {
@@ -234,6 +239,8 @@ impl ContainedWalk<'_> {
         let value = match (name, self.current(variable_of(name))) {
             ("IFS", Value::Unset) => return Some(vec![" ".to_owned()]),
             ("HOME", Value::Unset) => return Some(vec!["~".to_owned()]),
+            ("PWD", Value::Unset) => return Some(vec![".".to_owned()]),
+            ("TMPDIR", Value::Unset) => return Some(vec!["/tmp".to_owned()]),
             ("PPID", _) => return Some(vec![signals::PARENT.to_owned()]),
             (_, value) => value,
         };

@@ -2,6 +2,7 @@
 //! lines are judged one by one too, and so is what stands between separators whatever the quotes.
 
 use std::iter::Peekable;
+use std::rc::Rc;
 use std::str::Chars;
 
 use super::signals::PARENT;
@@ -28,11 +29,11 @@ impl ContainedWalk<'_> {
 
     fn loose_commands(&mut self, source: &str) -> RuleResult {
         let mut reader = LooseReader::new(source);
-        let outer = self.input.clone();
+        let outer = Rc::clone(&self.input);
         while reader.read_command(&|name| self.variables.texts(name).pop()) {
             let LooseCommand { words, inputs, scripts } = std::mem::take(&mut reader.command);
             scripts.iter().try_for_each(|script| self.text(script))?;
-            self.input.extend(inputs);
+            self.add_input(inputs);
             let mut words = words.into_iter().peekable();
             while let Some(word) = words.next_if(|word| is_keyword(word) || is_assignment(word)) {
                 let Some((name, value)) = word.split_once('=') else { continue };
@@ -47,7 +48,7 @@ impl ContainedWalk<'_> {
                 Ok(())
             });
             result?;
-            self.input.extend(printed);
+            self.add_input(printed);
         }
         self.input = outer;
         Ok(())

@@ -1,5 +1,7 @@
 //! What commands print and read: the text of substitutions, what a pipe passes on, and what `read` makes of it.
 
+use std::rc::Rc;
+
 use super::expansions::variable_of;
 use super::variables::Value;
 use super::{ContainedWalk, MAX_VALUE, signals, too_much};
@@ -126,6 +128,13 @@ impl ContainedWalk<'_> {
                 return;
             }
             self.printed.push(text);
+        }
+    }
+
+    /// Notes texts that a command can read from here on.
+    pub fn add_input(&mut self, texts: Vec<String>) {
+        if !texts.is_empty() {
+            Rc::make_mut(&mut self.input).extend(texts);
         }
     }
 

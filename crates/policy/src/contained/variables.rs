@@ -10,6 +10,8 @@ use crate::words::UNKNOWN_PART;
 pub const TOO_MANY: char = '\u{fffc}';
 /// The most values of one variable that are listed.
 const MAX_POSSIBLE: usize = 256;
+/// The most variables of one command.
+const MAX_VARIABLES: usize = 512;
 
 /// One value that a variable may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,7 +45,7 @@ impl Value {
 
 /// The variables at one point. A copy costs nothing until it is changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Variables(Rc<HashMap<String, Rc<Vec<Value>>>>);
+pub struct Variables(Rc<HashMap<Rc<str>, Rc<Vec<Value>>>>);
 
 impl Variables {
     /// The values that a variable may have; at least one.
@@ -58,7 +60,7 @@ impl Variables {
 
     pub fn set(&mut self, name: &str, values: Vec<Value>) {
         let values = if values.len() > MAX_POSSIBLE { vec![Value::text(TOO_MANY)] } else { values };
-        Rc::make_mut(&mut self.0).insert(name.to_owned(), Rc::new(values));
+        Rc::make_mut(&mut self.0).insert(name.into(), Rc::new(values));
     }
 
     /// Gives a variable back the values that it had before.
@@ -66,7 +68,7 @@ impl Variables {
         let values = before.0.get(name).cloned();
         let variables = Rc::make_mut(&mut self.0);
         match values {
-            Some(values) => variables.insert(name.to_owned(), values),
+            Some(values) => variables.insert(name.into(), values),
             None => variables.remove(name),
         };
     }
@@ -76,7 +78,13 @@ impl Variables {
         if Rc::ptr_eq(&self.0, &other.0) {
             return;
         }
-        let names: Vec<String> = self.0.keys().chain(other.0.keys()).cloned().collect();
+        let is_same = |name: &&Rc<str>| match (self.0.get(*name), other.0.get(*name)) {
+            (Some(left), Some(right)) => Rc::ptr_eq(left, right) || left == right,
+            _ => false,
+        };
+        let missing = self.0.keys().filter(|name| !other.0.contains_key(*name));
+        let names: Vec<Rc<str>> =
+            other.0.keys().filter(|name| !is_same(name)).chain(missing).cloned().collect();
         for name in names {
             let (left, right) = (self.possible(&name), other.possible(&name));
             let added: Vec<Value> = right.iter().filter(|value| !left.contains(value)).cloned().collect();
@@ -84,5 +92,10 @@ impl Variables {
                 self.set(&name, left.iter().cloned().chain(added).collect());
             }
         }
+    }
+
+    /// Whether there are more variables than are followed.
+    pub fn are_too_many(&self) -> bool {
+        self.0.len() > MAX_VARIABLES
     }
 }
