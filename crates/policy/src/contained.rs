@@ -357,4 +357,6 @@ mod flow_tests;
 #[cfg(test)]
 mod limit_tests;
 #[cfg(test)]
+mod signal_tests;
+#[cfg(test)]
 mod tests;

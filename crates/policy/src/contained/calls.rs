@@ -242,7 +242,7 @@ impl ContainedWalk<'_> {
                 for (name, value) in texts().filter_map(|text| text.split_once('=')) {
                     let value =
                         if value.contains("PPID") { Value::text(signals::PARENT) } else { Value::unknown() };
-                    self.variables.set(name, vec![value]);
+                    self.variables.set(name.trim(), vec![value]);
                 }
             }
             _ => {}

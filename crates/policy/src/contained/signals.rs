@@ -14,6 +14,52 @@ const MAX_EXPRESSION: usize = 64 * 1024;
 /// What stands for the value of `$PPID`.
 pub const PARENT: &str = "$PPID";
 
+/// What stands for the numbers of processes of which some may be the agent's.
+const PROCESSES: &str = "$PROCESSES";
+
+/// Programs that a list of processes passes unchanged, as far as it matters here.
+const PASSING: [&str; 7] = ["awk", "gawk", "sed", "cut", "tr", "grep", "xargs"];
+
+/// The agent's own programs, and the first process of a system.
+const OURS: [&str; 8] = ["autonoe", "claude", "codex", "gemini", "bwrap", "bash", "systemd", "init"];
+
+/// Command lines of the agent's own processes, as `pkill -f` sees them.
+const OUR_COMMAND_LINES: [&str; 5] = [
+    "/usr/bin/autonoe run",
+    "node /usr/bin/claude -p --output-format stream-json --verbose",
+    "/usr/bin/codex exec --json",
+    "node /usr/bin/gemini -p",
+    "/usr/bin/bwrap --unshare-all",
+];
+
+/// What stands for the processes that a command prints: [`PARENT`] if they are the agent's.
+pub fn processes(
+    options: &PolicyOptions,
+    name: &str,
+    args: &[Arg],
+    passed: Option<&str>,
+) -> Option<&'static str> {
+    let passed = passed.unwrap_or_default();
+    let literals = || args.iter().filter_map(Arg::literal);
+    let ours = |is_ours: bool, otherwise| if is_ours { Some(PARENT) } else { otherwise };
+    match name {
+        "ps" => ours(literals().any(|text| text.contains("ppid")), Some(PROCESSES)),
+        "pgrep" => ours(judge(options, "pkill", args).is_err(), None),
+        "pidof" => ours(judge(options, "killall", args).is_err(), None),
+        name if !PASSING.contains(&name) => None,
+        "grep" | "awk" | "gawk" | "sed" if passed.contains(PROCESSES) => {
+            let excludes = literals().any(|text| text.starts_with("-v") || text.starts_with("!"));
+            let names_ours = |text: &str| {
+                let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+                words.into_iter().any(|word| OURS[..4].contains(&word))
+                    || starts_like_ours(&text.replace(['[', ']'], ""))
+            };
+            ours(!excludes && literals().any(names_ours), Some(PROCESSES))
+        }
+        _ => ours(passed.contains(PARENT), passed.contains(PROCESSES).then_some(PROCESSES)),
+    }
+}
+
 pub fn judge(options: &PolicyOptions, name: &str, args: &[Arg]) -> RuleResult {
     match name {
         "kill" => kill(args),
@@ -35,7 +81,7 @@ fn kill(args: &[Arg]) -> RuleResult {
     };
     for target in targets.iter().filter_map(Arg::literal) {
         let number = target.trim_start_matches(['-', '+']);
-        if number == PARENT {
+        if number.trim_start_matches('$') == PARENT.trim_start_matches('$') {
             return refuse("kill may not signal the shell's parent, which is the agent's.");
         }
         if is_one(number) {
@@ -71,60 +117,159 @@ fn is_one(number: &str) -> bool {
 
 /// Denies a name that would match the agent's own processes or every process.
 fn by_name(options: &PolicyOptions, program: &str, args: &[Arg]) -> RuleResult {
-    const OURS: [&str; 6] = ["autonoe", "claude", "codex", "gemini", "bwrap", "bash"];
-    let literals = || args.iter().filter_map(Arg::literal);
-    let selects_otherwise = |text: &str| {
-        let long = ["--group", "--pgroup", "--session", "--inverse"];
-        let is_other =
-            matches!(text, "-G" | "-g" | "-s" | "-v") || long.iter().any(|long| text.starts_with(long));
-        program == "pkill" && is_other
-    };
-    // With a name too, both have to fit.
-    let is_user = |text: &str| matches!(text, "-u" | "-U" | "--user" | "--uid" | "--euid");
-    let is_of_user = |at: usize| at > 0 && args[at - 1].literal().is_some_and(is_user);
-    let patterns: Vec<&Arg> = (0..args.len())
-        .filter(|at| !is_of_user(*at))
-        .map(|at| &args[at])
-        .filter(|arg| !arg.text.starts_with('-'))
-        .collect();
-    if patterns.is_empty() && !literals().any(|text| matches!(text, "-l" | "-V" | "--help" | "--version")) {
-        return refuse(&format!("{program} requires a process name."));
+    let is_pkill = program == "pkill";
+    let selection = Selection::of(is_pkill, args);
+    let has = |letter: char, long: &str| selection.has(letter, long);
+    if selection.patterns.is_empty() && !selection.has_unknown {
+        let is_question = has('l', "list") || has('V', "version") || has('\0', "help");
+        // With these the processes are named in another way.
+        let names_others = is_pkill && (has('P', "parent") || has('F', "pidfile"));
+        if !is_question && !names_others {
+            return refuse(&format!("{program} requires a process name."));
+        }
     }
-    let is_parent = |text: &str| text.trim_start_matches("-P").trim_start_matches("--parent=") == PARENT;
-    let after_parent = args.windows(2).filter(|pair| matches!(pair[0].literal(), Some("-P" | "--parent")));
-    let names_first = after_parent.filter_map(|pair| pair[1].literal()).any(is_one);
-    if literals().any(is_parent) || names_first {
+    let is_agents = |parent: &str| {
+        parent.split(',').any(|number| {
+            number == PARENT
+                || is_one(number)
+                || (number.starts_with('0') && number.trim_matches('0').is_empty())
+        })
+    };
+    if is_pkill && selection.values('P', "parent").any(is_agents) {
         return refuse(&format!("{program} may not select the children of the agent or of process 1."));
     }
-    if literals().any(selects_otherwise) {
+    if is_pkill
+        && [('G', "group"), ('g', "pgroup"), ('s', "session"), ('v', "inverse")]
+            .iter()
+            .any(|(c, l)| has(*c, l))
+    {
         return refuse(&format!("{program} may only select processes by name."));
     }
-    let is_full = literals().any(|text| {
-        text == "--full" || (!text.starts_with("--") && text.starts_with('-') && text.contains('f'))
-    });
-    for pattern in patterns.iter().filter_map(|pattern| pattern.literal()) {
+    let is_full = is_pkill && has('f', "full");
+    let is_expression = is_pkill || has('r', "regexp");
+    let is_exact = is_pkill && has('x', "exact");
+    let has_case = !has('i', "ignore-case") && !has('I', "ignore-case");
+    let lines = OUR_COMMAND_LINES.iter().filter(|_| is_full);
+    for pattern in selection.patterns {
         if options.pkill_targets.iter().any(|target| target == pattern) {
             continue;
         }
-        let has_letter = |letter: char| {
-            literals().any(|text| text.starts_with('-') && !text.starts_with("--") && text.contains(letter))
-        };
-        let has_long = |long: &str| literals().any(|text| text == long);
-        let is_pkill = program == "pkill";
-        let is_expression = is_pkill || has_letter('r') || has_long("--regexp");
-        let is_exact = is_pkill && (has_letter('x') || has_long("--exact"));
-        let has_case = !has_letter('i') && !has_letter('I') && !has_long("--ignore-case");
-        if is_expression && OURS.iter().any(|name| matches(pattern, name, is_exact, has_case)) {
-            return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
-        }
+        let is_ours = |name: &&str| matches(pattern, name, is_exact, has_case);
         let bare = pattern.trim_matches(['^', '$', '*', '.', '\\', '+', '?', '[', ']', '|', ' ']);
         let bare = if has_case { bare.to_owned() } else { bare.to_lowercase() };
         let bare = bare.as_str();
-        if bare.is_empty() || OURS.contains(&bare) || (program == "pkill" && is_full && bare == "node") {
+        if (is_expression && OURS.iter().chain(lines.clone()).any(is_ours))
+            || bare.is_empty()
+            || OURS.contains(&bare)
+            || (is_full && (bare == "node" || starts_like_ours(bare)))
+        {
             return refuse(&format!("'{program} {pattern}' would end the agent's own processes."));
         }
     }
     Ok(())
+}
+
+/// Whether a pattern begins with the name of one of the agent's own programs.
+fn starts_like_ours(pattern: &str) -> bool {
+    let first = pattern.split(|c: char| c.is_whitespace() || "*|(.\\".contains(c)).next().unwrap_or_default();
+    let program = first.rsplit('/').next().unwrap_or_default();
+    OURS[..5].contains(&program)
+}
+
+/// How `pkill` or `killall` selects processes.
+struct Selection<'a> {
+    /// Options with their values.
+    options: Vec<(&'a str, Option<&'a str>)>,
+    /// The known ones.
+    patterns: Vec<&'a str>,
+    /// Whether there are others.
+    has_unknown: bool,
+}
+
+impl<'a> Selection<'a> {
+    fn of(is_pkill: bool, args: &'a [Arg]) -> Self {
+        let (letters, words): (&str, &[&str]) = match is_pkill {
+            true => (
+                "PGgstuUFOrqA",
+                &[
+                    "signal",
+                    "parent",
+                    "pgroup",
+                    "group",
+                    "session",
+                    "terminal",
+                    "euid",
+                    "uid",
+                    "pidfile",
+                    "older",
+                    "runstates",
+                    "queue",
+                    "cgroup",
+                    "ns",
+                    "nslist",
+                    "env",
+                ],
+            ),
+            false => ("soyunZ", &["signal", "older-than", "younger-than", "user", "ns", "context"]),
+        };
+        let mut found = Self { options: Vec::new(), patterns: Vec::new(), has_unknown: false };
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let Some(text) = arg.literal() else {
+                found.has_unknown |= !arg.text.starts_with('-');
+                continue;
+            };
+            let Some(option) = text.strip_prefix('-').filter(|option| !option.is_empty()) else {
+                found.patterns.push(text);
+                continue;
+            };
+            let mut value =
+                |attached: Option<&'a str>| attached.or_else(|| args.next().map(|arg| arg.text.as_str()));
+            if let Some(long) = option.strip_prefix('-') {
+                let (name, attached) =
+                    long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
+                let is_valued = !name.is_empty() && words.iter().any(|word| word.starts_with(name));
+                found.options.push((long, if is_valued { value(attached) } else { attached }));
+                continue;
+            }
+            // A signal: `-9`, `-KILL`, `-sigterm`.
+            let is_signal =
+                option.len() > 1 && option.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit());
+            if is_signal || option.parse::<u8>().is_ok() || option.to_lowercase().starts_with("sig") {
+                continue;
+            }
+            match option.find(|letter| letters.contains(letter)) {
+                Some(at) => {
+                    let attached = Some(&option[at + 1..]).filter(|attached| !attached.is_empty());
+                    found.options.push((&text[..at + 2], value(attached)));
+                }
+                None => found.options.push((text, None)),
+            }
+        }
+        found
+    }
+
+    /// Whether an option is given by its letter, its name or the beginning of it.
+    fn has(&self, letter: char, long: &str) -> bool {
+        self.options.iter().any(|(option, _)| is_option(option, letter, long))
+    }
+
+    fn values(&self, letter: char, long: &str) -> impl Iterator<Item = &'a str> {
+        self.options
+            .iter()
+            .filter(move |(option, _)| is_option(option, letter, long))
+            .filter_map(|(_, value)| *value)
+    }
+}
+
+fn is_option(option: &str, letter: char, long: &str) -> bool {
+    match option.strip_prefix('-') {
+        Some(letters) => letters.contains(letter),
+        None => {
+            let name = option.split('=').next().unwrap_or_default();
+            !name.is_empty() && long.starts_with(name)
+        }
+    }
 }
 
 /// Whether the regular expression of `pkill` matches a name. One that cannot be read matches none.
