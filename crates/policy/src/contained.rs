@@ -21,6 +21,7 @@ mod numbers;
 mod outputs;
 mod parameters;
 mod publishing;
+mod remotes;
 mod runners;
 mod signals;
 mod steering;
@@ -354,6 +355,8 @@ impl ContainedWalk<'_> {
 
 #[cfg(test)]
 mod flow_tests;
+#[cfg(test)]
+mod harmless_tests;
 #[cfg(test)]
 mod limit_tests;
 #[cfg(test)]

@@ -104,6 +104,11 @@ impl Arg {
     }
 }
 
+/// Whether nothing of an argument is known, so that it may be any option, or none at all.
+pub fn is_unknown(arg: &Arg) -> bool {
+    matches!(arg.kind, ArgKind::Several | ArgKind::Unknown) && arg.text.is_empty() && arg.script().is_none()
+}
+
 /// Appends the arguments that a word expands to.
 pub fn arguments(word: &Word, into: &mut Vec<Arg>) {
     if word.0.iter().filter_map(Part::unquoted_text).any(|text| text.contains('{')) && has_braces(word) {

@@ -14,12 +14,19 @@ pub fn publishing_task(program: &str, args: &[Arg]) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// `publish`, what Gradle takes for an abbreviation of it, and `publish…` to anything but the local repository.
+/// `publish`, what Gradle takes for an abbreviation of it, and `publish…` to anything but a repository on this machine.
+/// Reports of tests have such names too.
 fn is_gradle_task(task: &str) -> bool {
     let is_abbreviated = task.len() > 2 && "publish".starts_with(task);
     let is_publish = task
         .strip_prefix("publish")
-        .is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains("ToMavenLocal"));
+        .filter(|rest| rest.starts_with(char::is_uppercase))
+        .is_some_and(|rest| match rest.rsplit_once("To") {
+            Some((_, target)) => {
+                !["MavenLocal", "Local", "Test"].iter().any(|local| target.starts_with(local))
+            }
+            None => !rest.starts_with("Test"),
+        });
     let releases = [
         "uploadArchives",
         "closeAndReleaseRepository",

@@ -8,7 +8,7 @@ use super::runners::{self, program_name};
 use super::variables::{TOO_MANY, Value};
 use super::{ContainedWalk, MAX_CALLS, MAX_VALUE, publishing, signals, steering, too_much, unparsed};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
-use crate::words::{Arg, ArgKind, UNKNOWN_PART};
+use crate::words::{Arg, UNKNOWN_PART, is_unknown};
 
 /// The most arguments of a wrapper, each of which is taken for the beginning of a command.
 const MAX_SCANNED: usize = 1000;
@@ -256,7 +256,8 @@ impl ContainedWalk<'_> {
                 walk.call(&walk.with_input(&[&[Arg::plain(name)], args].concat(), text.trim()))
             })?;
         }
-        publishing::judge(self.options, name, args)?;
+        let known_remotes = if name == "git" { self.with_local_remotes(args) } else { None };
+        publishing::judge(self.options, name, known_remotes.as_deref().unwrap_or(args))?;
         signals::judge(self.options, name, args)?;
         judge_switches(name, args)?;
         steering::judge(self.options, name, args)?;
@@ -285,6 +286,7 @@ impl ContainedWalk<'_> {
             "make" | "gmake" | "bmake" if has_too_many_functions(args) => too_much(),
             "make" | "gmake" | "bmake" => make_scripts(args).iter().try_for_each(|script| self.text(script)),
             "git" => {
+                self.note_remotes(args);
                 let commands = git_commands(args, &|name| self.variables.texts(name));
                 commands.iter().try_for_each(|command| self.text(command))
             }
@@ -321,11 +323,6 @@ impl ContainedWalk<'_> {
 fn reads_input(args: &[Arg]) -> bool {
     const INPUTS: [&str; 4] = ["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0", "-"];
     args.first().and_then(Arg::literal).is_some_and(|file| INPUTS.contains(&file))
-}
-
-/// Whether nothing of an argument is known, so that it may be none.
-fn is_unknown(arg: &Arg) -> bool {
-    matches!(arg.kind, ArgKind::Several | ArgKind::Unknown) && arg.text.is_empty() && arg.script().is_none()
 }
 
 /// A program's name, of which the directory may not be known.

@@ -1,6 +1,6 @@
 //! Programs that talk to a code host: only the forms that read are allowed.
 
-use crate::words::Arg;
+use crate::words::{Arg, is_unknown};
 
 pub const PROGRAMS: [&str; 3] = ["gh", "glab", "tea"];
 
@@ -8,12 +8,20 @@ pub const PROGRAMS: [&str; 3] = ["gh", "glab", "tea"];
 const READS: [&str; 12] = [
     "view", "list", "ls", "status", "diff", "checks", "checkout", "clone", "download", "watch", "verify", "show",
 ];
-const READING_PAIRS: [(&str, &str); 3] = [("ci", "lint"), ("ci", "trace"), ("ci", "get")];
+const READING_PAIRS: [(&str, &str); 6] = [
+    ("ci", "lint"),
+    ("ci", "trace"),
+    ("ci", "get"),
+    ("config", "get"),
+    ("variable", "get"),
+    ("extension", "search"),
+];
 
 /// The form of a call that may write; `None` if it only reads.
 pub fn writing_form(args: &[Arg]) -> Option<String> {
-    let mut words =
-        args.iter().filter(|arg| !arg.text.starts_with('-')).map(|arg| arg.literal().unwrap_or("…"));
+    // What is not known may be an option or nothing.
+    let words = args.iter().filter(|arg| !arg.text.starts_with('-')).skip_while(|arg| is_unknown(arg));
+    let mut words = words.map(|arg| arg.literal().unwrap_or("…"));
     let (Some(first), second) = (words.next(), words.next()) else { return None };
     let reads = match first {
         "search" | "status" | "version" | "help" | "completion" => true,

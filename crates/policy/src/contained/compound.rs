@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::expansions::identifiers;
+use super::remotes::after_failure;
 use super::variables::{Value, Variables};
 use super::{ContainedWalk, MAX_LOOP_VALUES, MAX_LOOP_WALKS, calls, signals, too_much};
 use crate::shell;
@@ -24,9 +25,10 @@ impl ContainedWalk<'_> {
 
     /// Pipelines joined by `&&` and `||`: what a variable is in one of them depends on which ones have run before it.
     fn item(&mut self, item: &Item) -> RuleResult {
+        let before = self.variables.clone();
         self.pipeline(&item.first)?;
         let mut succeeded = self.variables.clone();
-        let mut failed = self.variables.clone();
+        let mut failed = after_failure(&before, self.variables.clone());
         for (join, pipeline) in &item.rest {
             let (before, other) = match join {
                 Join::And => (&mut succeeded, &mut failed),

@@ -3,9 +3,9 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::words::{Arg, ArgKind};
+use crate::words::{Arg, ArgKind, is_unknown};
 
-const IMAGE_PROGRAMS: [&str; 3] = ["docker", "podman", "nerdctl"];
+const IMAGE_PROGRAMS: [&str; 4] = ["docker", "podman", "nerdctl", "buildah"];
 
 /// Programs, and the options whose value is the registry that they use.
 const REGISTRY_OPTIONS: [(&[&str], &[&str]); 5] = [
@@ -20,6 +20,9 @@ const REGISTRY_OPTIONS: [(&[&str], &[&str]); 5] = [
 const IMAGE_FILES: [&str; 6] =
     ["dir:", "oci:", "oci-archive:", "docker-archive:", "docker-daemon:", "containers-storage:"];
 
+/// Forms whose last operand is the target.
+const COPIES: [&str; 4] = ["push", "copy", "cp", "image copy"];
+
 /// Options of `git push` whose value is the next argument.
 const PUSH_VALUED: [&str; 5] = ["-o", "--push-option", "--receive-pack", "--exec", "--repo"];
 
@@ -31,6 +34,10 @@ pub fn stays_local(program: &str, form: &str, args: &[Arg]) -> bool {
         "helm" => {
             let registry = last_operand(args).and_then(|target| target.strip_prefix("oci://"));
             form == "push" && registry.is_some_and(|registry| is_local_url(&format!("https://{registry}")))
+        }
+        "crane" | "gcrane" | "regctl" => {
+            let registry = last_operand(args).and_then(|target| target.split_once('/'));
+            COPIES.contains(&form) && registry.is_some_and(|(host, _)| is_loopback(host))
         }
         "skopeo" => form == "copy" && last_operand(args).is_some_and(is_local_image),
         name if IMAGE_PROGRAMS.contains(&name) => pushes_local_image(form, args),
@@ -71,9 +78,11 @@ fn pushes_to_path(args: &[Arg]) -> bool {
     false
 }
 
-fn is_local_path(target: &str) -> bool {
+pub fn is_local_path(target: &str) -> bool {
     matches!(target, "." | "..")
-        || ["/", "./", "../", "file:///"].iter().any(|start| target.starts_with(start))
+        || ["/", "./", "../", "~/", "file:///", "file://./", "file://~/"]
+            .iter()
+            .any(|start| target.starts_with(start))
 }
 
 /// `-DaltDeploymentRepository=id::file:path`, also for releases and snapshots.
@@ -91,13 +100,31 @@ fn deploys_to_path(args: &[Arg]) -> bool {
 
 /// `docker push localhost:5000/x`, or a login there.
 fn pushes_local_image(form: &str, args: &[Arg]) -> bool {
+    if form == "--push" {
+        return builds_local_images(args);
+    }
     let Some(target) = last_operand(args) else { return false };
     let target = target.strip_prefix("docker://").unwrap_or(target);
     match form {
+        "push" | "image push" if IMAGE_FILES.iter().any(|transport| target.starts_with(transport)) => true,
         "push" | "image push" => target.split_once('/').is_some_and(|(host, _)| is_loopback(host)),
         "login" => is_loopback(target),
         _ => false,
     }
+}
+
+/// `docker buildx build --push -t localhost:5000/x .`: each tag is one of a registry on this machine.
+fn builds_local_images(args: &[Arg]) -> bool {
+    let tag = |(at, arg): (usize, &Arg)| match arg.text.as_str() {
+        "-t" | "--tag" => Some(args.get(at + 1).map_or(String::new(), |tag| tag.text.clone())),
+        text => text.strip_prefix("--tag=").map(str::to_owned),
+    };
+    let mut tags = args.iter().enumerate().filter_map(tag).peekable();
+    let is_elsewhere =
+        |arg: &Arg| ["-o", "--output", "--cache-to", "--set"].iter().any(|o| arg.text.starts_with(o));
+    tags.peek().is_some()
+        && tags.all(|tag| tag.split_once('/').is_some_and(|(host, _)| is_loopback(host)))
+        && !args.iter().any(|arg| is_elsewhere(arg) || is_unknown(arg))
 }
 
 fn is_local_image(target: &str) -> bool {
@@ -116,8 +143,10 @@ fn last_operand(args: &[Arg]) -> Option<&str> {
     // The shell leaves `[::1]` as it is, since no file has that name.
     let is_address =
         last.kind == ArgKind::Glob && last.text.starts_with("[::1]") && !last.text.contains(['*', '?']);
-    let text = if is_address { Some(last.text.as_str()) } else { last.literal() };
-    text.filter(|_| !before.may_be_option() && !last.may_be_option())
+    // Of a registry's image, the beginning decides.
+    let is_begun = matches!(last.kind, ArgKind::Unknown | ArgKind::Several) && last.text.contains('/');
+    let text = if is_address || is_begun { Some(last.text.as_str()) } else { last.literal() };
+    text.filter(|text| !before.may_be_option() && !text.starts_with('-'))
 }
 
 /// Whether every value of these options is on this machine. `--@scope:registry` is one of npm's too.

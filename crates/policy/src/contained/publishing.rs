@@ -6,7 +6,7 @@
 use super::{build_tasks, code_hosts, harmless_calls, local_targets, npm_words, too_much};
 use crate::policy_options::PolicyOptions;
 use crate::verdict::{RuleResult, deny_with_hint};
-use crate::words::Arg;
+use crate::words::{Arg, is_unknown};
 
 /// Programs, and the subcommands with which they publish: words in order, or `~word` for a word anywhere. `*` stands for
 /// every call, `!` for a call without a subcommand.
@@ -70,11 +70,21 @@ const PUBLISHERS: &[(&[&str], &[&str])] = &[
     (&["pod"], &["trunk push", "repo push"]),
     (&["opam", "nimble"], &["publish"]),
     (&["docker", "podman", "nerdctl", "buildah", "docker-compose"], &[
-        "push", "login", "image push", "manifest push", "plugin push", "compose push", "compose publish", "publish",
+        "push", "login", "image push", "manifest push", "plugin push", "artifact push", "compose push", "compose publish", "publish",
         "stack deploy", "buildx imagetools create", "~--push",
     ]),
-    (&["skopeo"], &["copy", "sync", "login"]),
-    (&["crane", "oras", "ko"], &["push", "copy", "publish", "apply"]),
+    (&["skopeo"], &["copy", "sync", "delete", "login"]),
+    (&["crane", "gcrane", "oras", "regctl", "ko", "img", "imgpkg", "cosign", "cachix", "attic"], &[
+        "push", "copy", "cp", "publish", "append", "index append", "attach", "sign", "attest", "upload", "manifest push",
+        "manifest put", "manifest delete", "blob push", "blob put", "blob delete", "image copy", "image import", "image mod",
+        "image delete", "tag delete", "artifact put", "index create", "index add",
+    ]),
+    (&["crane", "gcrane"], &["tag", "delete", "mutate", "rebase", "flatten"]),
+    (&["oras"], &["tag"]),
+    (&["ko"], &["apply", "create", "resolve"]),
+    (&["ctr"], &["images push", "image push", "i push"]),
+    (&["flux", "spin", "timoni"], &["push artifact", "registry push", "deploy", "mod push", "artifact push"]),
+    (&["pack", "earthly", "nix", "nix-copy-closure"], &["~--publish", "~--push", "copy", "~--to"]),
     (&["helm"], &["push", "registry login", "install", "upgrade", "uninstall", "rollback"]),
     (&["goreleaser"], &["!", "release", "r", "publish"]),
     (&["hub"], &["push", "pull-request", "release create", "create", "fork"]),
@@ -247,7 +257,10 @@ fn scan(name: &str, args: &[Arg]) -> LeadingArguments {
     let mut may_be_value = false;
     for (at, arg) in args.iter().enumerate().take(MAX_LEADING) {
         let text = arg.text.as_str();
-        if text.starts_with('-') {
+        if is_unknown(arg) {
+            // It may be the value of the option before it, an option, or nothing.
+            may_be_value = false;
+        } else if text.starts_with('-') {
             may_be_value = !FLAGS.contains(&text) && !text.contains('=');
         } else if name != "cargo" || !text.starts_with('+') {
             starts.push(at);
@@ -270,7 +283,7 @@ pub fn matches_words(args: &[Arg], form: &str) -> bool {
         } else if arg.literal() == words.peek().copied() {
             words.next();
             may_be_value = false;
-        } else if !std::mem::take(&mut may_be_value) {
+        } else if !std::mem::take(&mut may_be_value) && !is_unknown(arg) {
             return false;
         }
         if words.peek().is_none() {

@@ -73,6 +73,11 @@ impl Variables {
         };
     }
 
+    /// The names with this beginning.
+    pub fn names_with(&self, start: &str) -> Vec<Rc<str>> {
+        self.0.keys().filter(|name| name.starts_with(start)).cloned().collect()
+    }
+
     /// Adds the values that the variables have on another way to the same point.
     pub fn join(&mut self, other: &Self) {
         if Rc::ptr_eq(&self.0, &other.0) {
