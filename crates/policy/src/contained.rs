@@ -25,6 +25,7 @@ mod remotes;
 mod runners;
 mod signals;
 mod steering;
+mod text_arguments;
 mod unparsed;
 mod variables;
 
@@ -359,6 +360,8 @@ mod flow_tests;
 mod harmless_tests;
 #[cfg(test)]
 mod limit_tests;
+#[cfg(test)]
+mod running_tests;
 #[cfg(test)]
 mod signal_tests;
 #[cfg(test)]

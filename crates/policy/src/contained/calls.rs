@@ -3,10 +3,12 @@
 
 use super::command_values::{command_of_setting, is_command_variable, settings_of_parameters};
 use super::git_values::git_commands;
-use super::make_values::{has_too_many_functions, make_scripts};
+use super::make_values::{has_too_many_functions, make_scripts, reads_makefile, recipes};
 use super::runners::{self, program_name};
 use super::variables::{TOO_MANY, Value};
-use super::{ContainedWalk, MAX_CALLS, MAX_VALUE, publishing, signals, steering, too_much, unparsed};
+use super::{
+    ContainedWalk, MAX_CALLS, MAX_VALUE, publishing, signals, steering, text_arguments, too_much, unparsed,
+};
 use crate::verdict::{RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, UNKNOWN_PART, is_unknown};
 
@@ -21,7 +23,7 @@ const SHELLS: [&str; 13] = [
 /// Programs that run another command. Where it begins depends on their options, so every argument may begin it, and an
 /// argument with blanks may be a script.
 #[rustfmt::skip]
-const WRAPPERS: [&str; 98] = [
+const WRAPPERS: [&str; 157] = [
     "timeout", "gtimeout", "nice", "ionice", "nohup", "time", "env", "xargs", "sudo", "doas", "su", "runuser",
     "command", "builtin", "exec", "setsid", "stdbuf", "unbuffer", "script", "watch", "watchexec", "entr",
     "parallel", "flock", "chroot", "unshare", "nsenter", "bwrap", "firejail", "strace", "ltrace", "busybox",
@@ -31,7 +33,12 @@ const WRAPPERS: [&str; 98] = [
     "complete", "compgen", "mapfile", "readarray", "bind", "perf", "gdb", "lldb", "rr", "valgrind", "heaptrack",
     "hyperfine", "chronic", "proot", "faketime", "fakeroot", "prlimit", "setpriv", "setarch", "linux32", "linux64",
     "numactl", "choom", "eatmydata", "dbus-run-session", "xvfb-run", "tini", "dumb-init", "ccache", "sccache", "catchsegv",
-    "gosu", "su-exec", "corepack",
+    "gosu", "su-exec", "corepack", "sem", "env_parallel", "nvm", "fnm", "volta", "n", "nodenv", "pixi", "devbox", "env-cmd",
+    "cross-env-shell", "just", "run-s", "run-p", "npm-run-all", "start-server-and-test", "onchange", "chokidar", "infisical",
+    "aws-vault", "chamber", "envchain", "summon", "sops", "op", "doppler", "tsp", "reflex", "cargo-watch",
+    "rlwrap", "dtach", "abduco", "zellij", "xterm", "sg", "pkexec", "run0", "cgexec", "trickle", "torsocks", "torify",
+    "proxychains4", "authbind", "capsh", "setuidgid", "chpst", "envdir", "daemonize", "start-stop-daemon", "runcon", "lockf",
+    "run-one", "cronic", "guix", "spack", "pyenv", "rbenv", "varlock", "wsl",
 ];
 
 /// Programs that run a command in a container, and the subcommands with which they do.
@@ -115,7 +122,7 @@ impl ContainedWalk<'_> {
             self.program(program, args)?;
             self.wrapped(program, args)?;
         }
-        if name == "parallel" {
+        if matches!(name, "parallel" | "sem" | "env_parallel") {
             for call in self.parallel_calls(args) {
                 self.call(&call)?;
                 // It joins the words and lets a shell split them again.
@@ -223,6 +230,10 @@ impl ContainedWalk<'_> {
                 settings.filter_map(|(key, value)| command_of_setting(key, value)).collect();
             commands.iter().try_for_each(|command| self.text(command))?;
         }
+        if name.ends_with("MAKEFLAGS") {
+            let flags = value.find("--eval").map_or(value, |at| &value[at..]);
+            return make_scripts(&[Arg::plain(flags)]).iter().try_for_each(|script| self.text(script));
+        }
         match is_command_variable(name) {
             true => self.text(value.trim_start_matches('!')),
             false => Ok(()),
@@ -261,6 +272,11 @@ impl ContainedWalk<'_> {
         signals::judge(self.options, name, args)?;
         judge_switches(name, args)?;
         steering::judge(self.options, name, args)?;
+        text_arguments::commands(name, args).iter().try_for_each(|command| self.text(command))?;
+        self.with_each_input(|walk, text| {
+            let commands = text_arguments::commands_of_input(name, text);
+            commands.iter().try_for_each(|command| walk.text(command))
+        })?;
         match name {
             "eval" => {
                 let words: Vec<&str> = args.iter().filter_map(Arg::script).collect();
@@ -284,7 +300,13 @@ impl ContainedWalk<'_> {
                 Ok(())
             }
             "make" | "gmake" | "bmake" if has_too_many_functions(args) => too_much(),
-            "make" | "gmake" | "bmake" => make_scripts(args).iter().try_for_each(|script| self.text(script)),
+            "make" | "gmake" | "bmake" => {
+                if reads_makefile(args) {
+                    self.with_each_input(|walk, text| walk.text(&recipes(text)))?;
+                }
+                make_scripts(args).iter().try_for_each(|script| self.text(script))
+            }
+            "at" | "batch" => self.with_each_input(Self::text),
             "git" => {
                 self.note_remotes(args);
                 let commands = git_commands(args, &|name| self.variables.texts(name));

@@ -15,8 +15,14 @@ const SHORT_OPTIONS: [(&str, &str); 4] =
 /// The commands that a call of git runs. `values` are those that a variable may have, for `--config-env`.
 pub fn git_commands(args: &[Arg], values: &dyn Fn(&str) -> Vec<String>) -> Vec<String> {
     let literals: Vec<&str> = args.iter().map(|arg| arg.script().unwrap_or_default()).collect();
-    let attached = literals.iter().filter_map(|text| text.split_once('='));
-    let following = literals.windows(2).map(|pair| (pair[0], pair[1])).filter(|(key, _)| !key.contains('='));
+    let attached = literals.iter().enumerate().filter_map(|(at, text)| {
+        let is_value = at > 0 && matches!(literals[at - 1], "-c" | "--config");
+        let given = text.strip_prefix("--config=").or_else(|| text.strip_prefix("-c"));
+        if is_value { Some(*text) } else { given }?.split_once('=')
+    });
+    let is_config = literals.contains(&"config");
+    let following = literals.windows(2).map(|pair| (pair[0], pair[1]));
+    let following = following.filter(|(key, _)| is_config && !key.contains('='));
     let settings = attached.chain(following).filter_map(|(key, value)| command_of_setting(key, value));
     let from_variables = literals.iter().flat_map(|text| {
         let setting = text.strip_prefix("--config-env=").unwrap_or(text).split_once('=');

@@ -21,10 +21,28 @@ pub fn make_scripts(args: &[Arg]) -> Vec<String> {
     let settings =
         values.chain(following).filter_map(|(name, value)| match name.trim_end_matches([':', '?', '+']) {
             "SHELL" => Some(value.to_owned()),
-            "--eval" | "-E" => Some(value.replace([':', '\t'], ";")),
+            "--eval" | "-E" => Some(recipes(value)),
             name => name.ends_with('!').then(|| value.to_owned()),
         });
     settings.chain(literals.iter().flat_map(|text| shell_calls(text))).collect()
+}
+
+/// Whether make reads its makefile from the input.
+pub fn reads_makefile(args: &[Arg]) -> bool {
+    let literals: Vec<&str> = args.iter().filter_map(Arg::literal).collect();
+    let is_input = |file: &str| matches!(file, "-" | "/dev/stdin" | "/dev/fd/0");
+    let is_attached = |text: &&str| {
+        ["-f", "--file=", "--makefile="].iter().any(|option| text.strip_prefix(option).is_some_and(is_input))
+    };
+    literals.iter().any(is_attached)
+        || literals.windows(2).any(|pair| pair[0].starts_with('-') && is_input(pair[1]))
+}
+
+/// The recipes of a makefile as a script: what stands after colons, tabs and the marks before a command.
+pub fn recipes(makefile: &str) -> String {
+    let lines = makefile.replace([':', '\t'], ";\n");
+    let lines = lines.split('\n').map(|line| line.trim_start_matches([';', ' ', '@', '-', '+']));
+    lines.chain(shell_calls(makefile).iter().map(String::as_str)).collect::<Vec<_>>().join("\n")
 }
 
 /// The commands in calls of make's functions, such as `$(shell git push)`.
