@@ -31,7 +31,7 @@ use crate::deciding_files::{DecidingFile, deciding_files};
 use crate::history::History;
 use crate::left_changed::CheckoutBefore;
 use crate::namesakes::Namesakes;
-use crate::new_settings::remove_settings;
+use crate::new_settings::{remove_settings, set_settings};
 use crate::no_commit::{NoCommit, QueryError};
 use crate::oracles::{ChangedFiles, Protector};
 use crate::runner_files::{built_files_in, decisive_files_in};
@@ -138,6 +138,8 @@ pub struct Checkout {
     own_room: GitRoom,
     /// Files of the commit that are not checked out, or without what they say to test runners, from the project.
     pub(crate) without: Vec<String>,
+    /// Manifests of Cargo that say about tests what these say.
+    pub(crate) manifests: BTreeMap<String, String>,
     /// What is ready for the next check.
     pub(crate) prepared: tokio::sync::Mutex<Option<PreparedFiles>>,
     /// Protected files that the commit has changed, once a check was prepared.
@@ -346,6 +348,9 @@ impl Checkout {
         for path in &self.without {
             remove_settings(&root.join(path)).map_err(|error| self.factory.io_fault(&error))?;
         }
+        for (path, before) in &self.manifests {
+            set_settings(&root.join(path), before).map_err(|error| self.factory.io_fault(&error))?;
+        }
         if let (Content::Commit(_), false) = (&self.content, self.without.is_empty()) {
             self.own_room.run(FORGET, [&tree]).await?;
         }
@@ -528,6 +533,7 @@ impl CheckoutFactory {
             part,
             own_room,
             without: Vec::new(),
+            manifests: BTreeMap::new(),
             prepared: Default::default(),
             changed: OnceLock::new(),
             links: Mutex::default(),

@@ -104,9 +104,10 @@ fn accept_settings(registry: &mut CheckRegistry, project: &Project, check: &Chec
             .chain(&tests)
             .filter_map(|path| Some((path.clone(), content_hash(project.root(), path)?)));
         deciding.extend(hashes);
-        let packages = listed_packages_in(project.root(), &cancel);
+        let (packages, manifests) = listed_packages_in(project.root(), &cancel);
         deciding.retain(|entry, _| !is_package(entry) || packages.contains(entry));
         deciding.extend(packages.into_iter().map(|entry| (entry, String::new())));
+        deciding.extend(manifests);
     }
     known.extend(found);
     known.extend(built_files_in(project.root(), check, &cancel));

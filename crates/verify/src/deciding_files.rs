@@ -14,6 +14,7 @@ use autonoe_store::sha256_hex;
 use ignore::WalkBuilder;
 use serde_json::Value;
 
+use crate::cargo_manifest::manifest_text;
 use crate::dependencies::dependency_of;
 use crate::discovery::{Imports, module_run_as, package_of, runs_nothing};
 use crate::harmless_settings::{PYTHON_TOOLS, has_harmless_forms, is_harmless};
@@ -66,6 +67,8 @@ pub(crate) enum DecidingKind {
     Compiled,
     /// `package.json`.
     Package,
+    /// `Cargo.toml`.
+    Manifest,
     MakeRules,
     /// `tsconfig.json`.
     TypeScript,
@@ -86,7 +89,7 @@ pub(crate) enum DecidingKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DecidingFile {
     pub(crate) kind: DecidingKind,
-    /// The same as long as what matters in it is the same.
+    /// The same as long as what matters in it is the same: of a manifest of Cargo, its text.
     pub(crate) fingerprint: String,
     /// A hash of its content, if a tool reads it by itself.
     pub(crate) content: Option<String>,
@@ -233,6 +236,7 @@ fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKi
         "package.json" if package_settings(&read()).as_deref() == Some(NO_SETTINGS) => return None,
         "package.json" => DecidingKind::Package,
         "tsconfig.json" => DecidingKind::TypeScript,
+        "Cargo.toml" => DecidingKind::Manifest,
         _ if is_make_file(name) => DecidingKind::MakeRules,
         _ if package_of(path).is_some() => {
             let text = read();
@@ -289,6 +293,7 @@ fn fingerprint(tree: &Path, path: &str, entry: &CommittedEntry) -> String {
     let part = match name_of(path) {
         "package.json" => read().and_then(|text| package_settings(&text)),
         "pyproject.toml" => read().and_then(|text| python_settings(&text)),
+        "Cargo.toml" => return manifest_text(tree, &entry.from_top),
         _ => None,
     };
     part.map_or_else(|| entry.hash.clone(), |part| sha256_hex(part.as_bytes()))
@@ -315,6 +320,7 @@ pub(crate) fn concerns(kind: DecidingKind, checks: &[&Check], scripts: &[String]
     match kind {
         DecidingKind::Settings
         | DecidingKind::Compiled
+        | DecidingKind::Manifest
         | DecidingKind::Test
         | DecidingKind::Script
         | DecidingKind::PythonPackage

@@ -4,7 +4,7 @@
 mod added_files;
 mod blocking;
 mod briefing;
-mod cargo_targets;
+mod cargo_manifest;
 mod changes;
 mod check_limit;
 mod check_results;
@@ -32,6 +32,7 @@ mod language_files;
 mod left_changed;
 mod linked_directories;
 mod make_rules;
+mod manifest_before;
 mod namesakes;
 mod new_settings;
 mod no_commit;

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use autonoe_files::remove_tree;
 
-use crate::cargo_targets::{is_manifest, without_settings_for_tests};
+use crate::manifest_before::with_settings_before;
 
 /// Names of files without which nothing is built or run at all, so that a check without them shows nothing. Those of a row are read in each
 /// other's place.
@@ -50,10 +50,16 @@ pub(crate) fn remove_settings(path: &Path) -> io::Result<()> {
         Ok(text) if WITH_SECTIONS.contains(&name) && metadata.is_file() => {
             fs::write(path, without_sections(&text))
         }
-        Ok(text) if is_manifest(name) && metadata.is_file() => {
-            fs::write(path, without_settings_for_tests(&text))
-        }
         _ => fs::remove_file(path),
+    }
+}
+
+/// Gives a manifest of Cargo the settings for tests that it had `before`.
+pub(crate) fn set_settings(manifest: &Path, before: &str) -> io::Result<()> {
+    let is_file = manifest.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    match fs::read_to_string(manifest) {
+        Ok(text) if is_file => fs::write(manifest, with_settings_before(&text, before)),
+        _ => Ok(()),
     }
 }
 

@@ -7,7 +7,7 @@ use autonoe_core::file_names::list_names;
 use autonoe_store::{CheckRegistry, Project, ProtectedPath};
 use serde::{Deserialize, Serialize};
 
-use crate::cargo_targets::{is_manifest, manifest_of};
+use crate::cargo_manifest::changed_settings;
 use crate::checkout::Checkout;
 use crate::deciding_files::{DecidingKind, concerns};
 use crate::discovery::{
@@ -60,6 +60,9 @@ pub struct NotedFiles {
     /// Those among the new packages that nothing else needs, as far as can be told.
     #[serde(skip)]
     pub(crate) spare_packages: Vec<String>,
+    /// Manifests of Cargo with changed settings, and what they said before.
+    #[serde(skip)]
+    pub(crate) changed_manifests: BTreeMap<String, String>,
     /// Packages that manifests listed and list no more.
     #[serde(skip)]
     pub(crate) lost_packages: Vec<String>,
@@ -120,10 +123,7 @@ impl NotedFiles {
             }
         }
         let in_place_of_built = checkout.built().into_iter().filter(is_new).collect();
-        // The manifest was there before.
-        let (changed_settings, runner_files) =
-            runner_files.into_iter().partition(|file| manifest_of(file).is_some());
-        let mut noted = Self { runner_files, changed_settings, in_place_of_built, ..Self::default() };
+        let mut noted = Self { runner_files, in_place_of_built, ..Self::default() };
         let is_unprotected = globs().next().is_none();
         let rules = if judges.are_unknown { rules_of_user(project) } else { Vec::new() };
         let with_rules: Vec<String> = own.iter().cloned().chain(rules).collect();
@@ -148,6 +148,18 @@ impl NotedFiles {
                     Some(_),
                 ) => noted.changed_settings.push(path),
                 (DecidingKind::Package, _) => noted.run_by_checks.push(format!("{path} (scripts)")),
+                (DecidingKind::Manifest, before) => {
+                    // What a new one says about tests that were there is no less than a change.
+                    if before.is_none() && !has_tests_of_cargo(registry, &path) {
+                        continue;
+                    }
+                    let before = before.cloned();
+                    let changed = changed_settings(before.as_deref().unwrap_or_default(), &file.fingerprint);
+                    if !changed.is_empty() {
+                        noted.changed_settings.push(format!("{path} ({})", changed.join(", ")));
+                        noted.changed_manifests.extend(before.map(|before| (path, before)));
+                    }
+                }
                 (DecidingKind::MakeRules, _) => noted.run_by_checks.push(path),
                 (DecidingKind::PythonPackage, before) => {
                     let package = package_of(&path).unwrap_or_default();
@@ -333,7 +345,7 @@ fn is_protected(registry: &CheckRegistry, path: &str) -> bool {
     registry.files.contains_key(&ProtectedPath::new(path))
 }
 
-/// Files that test runners read by themselves, and that were not there when the checks were new, and settings in manifests that were.
+/// Files that test runners read by themselves, and that were not there when the checks were new.
 fn new_runner_files(
     registry: &CheckRegistry,
     checkout: &Checkout,
@@ -341,21 +353,24 @@ fn new_runner_files(
 ) -> Vec<String> {
     let known = registry.runner_files.clone().unwrap_or_default();
     let is_new = |file: &String| !known.contains(file) && !is_protected(registry, file);
-    // A new manifest is the work itself.
-    let is_in_known = |file: &String| manifest_of(file).is_none_or(|manifest| known.contains(manifest));
     // Those behind a link of the commit are not made by a command.
     let committed = checkout.deciding_files();
     // What is harmless by its content is not among them.
     let is_deciding = |file: &String| !has_harmless_forms(file) || committed.contains_key(file);
     let found = checkout.found_by_checks().into_iter().filter(|file| !committed.contains_key(file));
-    let found = found.filter(|file| is_new(file) && !is_manifest(file));
-    let found =
-        found.filter(is_in_known).map(|file| match checkout.has_entry(manifest_of(&file).unwrap_or(&file)) {
-            true => file,
-            false => format!("{file} (made by a check's command)"),
-        });
+    let found = found.filter(is_new).map(|file| match checkout.has_entry(&file) {
+        true => file,
+        false => format!("{file} (made by a check's command)"),
+    });
     let own = checkout.runner_files().into_iter();
     own.filter(|file| is_new(file) && is_read(file) && is_deciding(file)).chain(found).collect()
+}
+
+/// Whether tests of the package of a manifest may be protected.
+fn has_tests_of_cargo(registry: &CheckRegistry, manifest: &str) -> bool {
+    let directory = manifest.strip_suffix("Cargo.toml").unwrap_or(manifest);
+    let mut files = registry.files.keys().map(ToString::to_string);
+    files.any(|file| file.starts_with(directory) && file.ends_with(".rs"))
 }
 
 /// Whether a path is that of a protected file, or of a directory with some.

@@ -9,7 +9,7 @@ use globset::GlobBuilder;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::cargo_targets::{dependency_tables, is_manifest, manifest_of};
+use crate::cargo_manifest::{dependency_tables, is_manifest, manifest_of, package_name};
 
 /// What stands before the name or the directory of a package, behind the path of the file that says so.
 const NAME: &str = " ([package] name = ";
@@ -148,11 +148,6 @@ fn select_package(commands: &[String], name: &str) -> bool {
     })
 }
 
-fn package_name(manifest: &Table) -> Option<&str> {
-    let package = manifest.get("package").or_else(|| manifest.get("project"));
-    package.and_then(|package| package.get("name")?.as_str())
-}
-
 /// The dependencies of a manifest that are in the project, with their directories. `top` is the workspace that it may refer to.
 fn path_dependencies<'a>(
     directory: &'a str,
@@ -170,8 +165,7 @@ fn path_dependencies<'a>(
             Some(joined(top, &path_of(shared(workspace)?.get(name)?)?))
         }
     };
-    let own = dependency_tables(manifest).into_iter().map(|(_, table)| table);
-    let own = own.chain(shared(manifest).filter(|_| top.is_none()));
+    let own = dependency_tables(manifest).chain(shared(manifest).filter(|_| top.is_none()));
     own.flatten().filter_map(move |(name, value)| Some((name.clone(), place(name, value)?)))
 }
 
@@ -327,7 +321,7 @@ mod tests {
             ]
         );
         assert!(found.iter().all(|entry| is_package(entry)));
-        assert!(!is_package("Cargo.toml ([features] default = [])") && !is_package("a (workspaces: b)"));
+        assert!(!is_package("Cargo.toml (package.autotests = false)") && !is_package("a (workspaces: b)"));
         assert_eq!(listed_by_pnpm("packages: [ 'a/*', b,\n  \"!a/c\" ]\nx: [d]\n"), ["a/*", "b", "!a/c"]);
         assert_eq!(listed_by_pnpm("onlyBuiltDependencies:\n  - esbuild\n"), [""; 0]);
         assert_eq!(

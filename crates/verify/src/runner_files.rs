@@ -1,7 +1,7 @@
 //! Files that test runners and interpreters read by themselves: one that appears with the work can change what a check shows, without being
 //! named by it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use autonoe_core::check::Check;
@@ -9,7 +9,7 @@ use autonoe_core::python_modules::is_python_module;
 use ignore::{DirEntry, WalkBuilder};
 use tokio_util::sync::CancellationToken;
 
-use crate::cargo_targets::{decisive_settings, is_manifest};
+use crate::cargo_manifest::{is_manifest, manifest_text};
 use crate::dependencies::dependency_of;
 use crate::language_files::is_environment;
 use crate::make_rules::{built_by_make, in_the_way_of_make};
@@ -259,8 +259,7 @@ fn files_in(root: &Path) -> impl Iterator<Item = DirEntry> {
     walk.filter_map(Result::ok).take(MAX_FILES)
 }
 
-/// The files below `root` that test runners and interpreters read by themselves, without those of dependencies, the settings of manifests
-/// among them, and what is in the way of the targets that a check has made there.
+/// The files below `root` that test runners and interpreters read by themselves, without those of dependencies, and what is in the way of the targets that a check has made there.
 pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &CancellationToken) -> BTreeSet<String> {
     let packages = PROGRAMS.iter().map(|name| format!("node_modules/.bin/{name}"));
     let packages = packages.filter(|path| root.join(path).symlink_metadata().is_ok());
@@ -269,14 +268,10 @@ pub(crate) fn decisive_files_in(root: &Path, check: &Check, cancel: &Cancellatio
         .filter_map(|entry| {
             let path = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
             let is_read = is_runner_file(&path) || (entry.path_is_symlink() && is_linked_package(&path));
-            (is_read || is_manifest(&path)).then_some(path)
+            is_read.then_some(path)
         })
         .chain(packages)
         .collect();
-    let settings =
-        found.iter().filter(|path| is_manifest(path)).flat_map(|path| decisive_settings(root, path));
-    let settings: Vec<String> = settings.collect();
-    found.extend(settings);
     found.extend(in_the_way_of_make(root, check, files_in(root).map(DirEntry::into_path), cancel));
     found
 }
@@ -289,12 +284,17 @@ pub(crate) fn test_files_in(root: &Path, check: &Check, cancel: &CancellationTok
     paths.filter(|path| is_test_file(path) || patterns.is_match(path)).collect()
 }
 
-/// What manifests below `root` say about packages.
-pub(crate) fn listed_packages_in(root: &Path, cancel: &CancellationToken) -> BTreeSet<String> {
+/// What manifests below `root` say about packages, and the manifests of Cargo themselves.
+pub(crate) fn listed_packages_in(
+    root: &Path,
+    cancel: &CancellationToken,
+) -> (BTreeSet<String>, BTreeMap<String, String>) {
     let files = files_in(root).take_while(|_| !cancel.is_cancelled());
     let paths = files.filter_map(|entry| Some(entry.path().strip_prefix(root).ok()?.to_str()?.to_owned()));
     let paths: Vec<String> = paths.filter(|path| lists_packages(path)).collect();
-    packages_in(root, paths.iter().map(|path| (path.as_str(), path.as_str())))
+    let manifests = paths.iter().filter(|path| is_manifest(path));
+    let manifests = manifests.map(|path| (path.clone(), manifest_text(root, path))).collect();
+    (packages_in(root, paths.iter().map(|path| (path.as_str(), path.as_str()))), manifests)
 }
 
 /// The files below `root` that `make` builds, if a check runs it.

@@ -1,7 +1,7 @@
 //! Files that came with the work and may decide what a check shows, since test runners read them by themselves, as settings or as tests, or make takes them for built:
 //! whether a check passes only because of them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use autonoe_core::check::Check;
 use autonoe_core::fault::Fault;
@@ -10,7 +10,6 @@ use autonoe_store::{CheckRegistry, ProtectedPath};
 
 use super::ProjectExaminer;
 use crate::added_files::{added_files, why_failed_with};
-use crate::cargo_targets::manifest_of;
 use crate::check_run;
 use crate::checkout::Checkout;
 use crate::new_settings::is_dispensable;
@@ -46,18 +45,17 @@ impl ProjectExaminer {
         let files: BTreeSet<String> =
             files.map(|file| whole_package(file).to_owned()).chain(packages).collect();
         // Of manifests that were there before, only what they say about tests.
-        let manifests = noted.changed_settings.iter().filter_map(|setting| manifest_of(setting));
-        let manifests: BTreeSet<String> = manifests
-            .filter(|_| !check.protect.is_empty())
-            .filter_map(|manifest| checkout.committed_path(manifest.to_owned()))
+        let manifests = noted.changed_manifests.into_iter().filter(|_| !check.protect.is_empty());
+        let manifests: BTreeMap<String, String> = manifests
+            .filter_map(|(manifest, before)| Some((checkout.committed_path(manifest)?, before)))
             .collect();
         if files.is_empty() && manifests.is_empty() {
             return Ok(None);
         }
-        let settings = manifests.iter().map(|manifest| format!("{manifest}: its settings for tests"));
+        let settings = manifests.keys().map(|manifest| format!("{manifest}: its settings for tests"));
         let shown = list_names(files.iter().cloned().chain(settings));
         let mut without = self.checkouts.check_out(checkout.revision.commit.as_deref()).await?;
-        without.without = files.into_iter().chain(manifests).collect();
+        (without.without, without.manifests) = (files.into_iter().collect(), manifests);
         let run = check_run::run(check, &without, registry, &self.project).await?;
         without.close().await;
         Ok((!run.passed()).then(|| {

@@ -221,7 +221,7 @@ async fn settings_of_a_manifest_that_was_there_are_named() {
     let examiner = fixture.prepared().await;
     let changed = format!("{manifest}[[test]]\nname = \"suite\"\nharness = false\n");
     fixture.commit(&[("calc.sh", ADDS), ("Cargo.toml", &changed), ("new/Cargo.toml", &changed)]);
-    let named = "read these changed files by themselves: Cargo.toml ([[test]] harness = false).";
+    let named = "read these changed files by themselves: Cargo.toml (test.suite.harness = false, test.suite.name = \"suite\").";
     examiner.assert_claim("A", Assurance::Verified, &[named]).await;
 }
 

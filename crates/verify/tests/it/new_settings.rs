@@ -258,7 +258,66 @@ async fn a_strict_run_takes_away_what_a_manifest_says_about_tests() {
     strict.assert_claim("A", Assurance::Claimed, &["(Cargo.toml: its settings for tests)", "got 1"]).await;
     // A program that works without them is believed.
     fixture.commit(&[("calc.sh", ADDS)]);
-    strict.assert_claim("A", Assurance::Verified, &["Cargo.toml ([dev-dependencies] std)"]).await;
+    strict.assert_claim("A", Assurance::Verified, &["Cargo.toml (dev-dependencies.std.path = "]).await;
+}
+
+/// What it said is gone, and with it what the tests need to run.
+#[tokio::test]
+async fn a_strict_run_puts_back_what_a_manifest_said_about_tests() {
+    let judge = "# cargo test\ngrep -q \"$(cat tests/needs)\" Cargo.toml || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+    let package = "[package]\nname = \"calc\"\n";
+    let edition = format!("{package}edition = \"2021\"\n");
+    let features = format!("{package}[features]\nfull = [\"slow\"]\nslow = []\n");
+    let emptied = features.replace("\"slow\"", "");
+    let workspace = "[workspace]\nmembers = [\"calc\"]\n";
+    let with_root = format!("{package}{workspace}");
+    for (needs, before, after, named) in [
+        ("slow", features.as_str(), package, "Cargo.toml (features.full is gone, features.slow is gone)"),
+        ("full = ..slow", &features, &emptied, "Cargo.toml (features.full = [])"),
+        ("2021", &edition, package, "Cargo.toml (package.edition is gone)"),
+        ("^.workspace.$\\|default-members", workspace, &with_root, "Cargo.toml (package.name = \"calc\")"),
+    ] {
+        let judge = match needs.contains("default-members") {
+            // As Cargo does, it tests the members where no root is a package.
+            true => judge.replace(
+                "grep -q \"$(cat tests/needs)\" Cargo.toml",
+                "grep -q default-members Cargo.toml || ! grep -q package Cargo.toml",
+            ),
+            false => judge.to_owned(),
+        };
+        let own = [("tests/run.sh", judge.as_str()), ("tests/needs", needs), ("Cargo.toml", before)];
+        let fixture = VerifyFixture::with_files(JUDGED, &own);
+        let mild = fixture.prepared().await;
+        let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+        fixture.commit(&[("calc.sh", "echo 4\n"), ("Cargo.toml", after)]);
+        mild.assert_claim("A", Assurance::Verified, &[named]).await;
+        strict
+            .assert_claim("A", Assurance::Claimed, &["(Cargo.toml: its settings for tests)", "got 1"])
+            .await;
+        // A program that passes its tests does not need it.
+        fixture.commit(&[("calc.sh", ADDS)]);
+        strict.assert_claim("A", Assurance::Verified, &[named]).await;
+        // The user looks at it.
+        fixture.commit(&[("calc.sh", "echo 4\n")]);
+        accept(&fixture.project, &strict.written, "suite", FixedClock::NOON).unwrap();
+        let message = strict.assert_claim("A", Assurance::Verified, &[]).await.message;
+        assert!(!message.contains("Cargo.toml"), "{message}");
+    }
+}
+
+/// Without a manifest there was nothing to compare, but there were tests.
+#[tokio::test]
+async fn a_new_manifest_beside_protected_tests_is_named_if_it_leaves_them_out() {
+    let spec = JUDGED.replace("sh tests/run.sh", "[ \"$(sh calc.sh add 2 3)\" = 5 ]");
+    let fixture = VerifyFixture::with_files(&spec, &[("tests/calc.rs", "")]);
+    fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    let package = "[package]\nname = \"calc\"\nedition = \"2021\"\n[features]\nfast = []\n";
+    fixture.commit(&[("calc.sh", ADDS), ("Cargo.toml", package)]);
+    let message = strict.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("Cargo.toml"), "{message}");
+    fixture.commit(&[("Cargo.toml", &package.replace("[f", "autotests = false\n[f"))]);
+    strict.assert_claim("A", Assurance::Verified, &["Cargo.toml (package.autotests = false)"]).await;
 }
 
 /// Where a package was, its tests are left behind.
