@@ -16,8 +16,9 @@ use serde_json::Value;
 
 use crate::cargo_manifest::manifest_text;
 use crate::dependencies::dependency_of;
-use crate::discovery::{Imports, module_run_as, package_of, runs_nothing};
+use crate::discovery::{INIT, Imports, module_run_as, package_of, runs_nothing};
 use crate::harmless_settings::{PYTHON_TOOLS, has_harmless_forms, is_harmless};
+use crate::make_rules::{is_makefile_name, remade_by_make};
 use crate::packages::{listed_in, lists_packages, packages_in};
 use crate::runner_files::{is_code, is_runner_file};
 use crate::test_files::{is_in_tests, is_test_file};
@@ -31,9 +32,6 @@ const MAX_LINKED: usize = 1_000;
 
 /// What a package says about its tests and other commands. Its dependencies change with any work.
 const PACKAGE_KEYS: [&str; 6] = ["ava", "c8", "jest", "mocha", "nyc", "scripts"];
-
-/// What stands for a package without these keys.
-const NO_SETTINGS: &str = "[null,null,null,null,null,null]";
 
 /// Programs that run the scripts of a package, or read the settings of TypeScript.
 const PACKAGE_RUNNERS: [&str; 6] = ["bun", "npm", "npx", "pnpm", "yarn", "yarnpkg"];
@@ -76,7 +74,7 @@ pub(crate) enum DecidingKind {
     Test,
     /// A program in a place for tests or tools, which checks may run.
     Script,
-    /// The `__init__.py` of a package of Python, if it runs something.
+    /// The `__init__.py` of a package of Python.
     PythonPackage,
     /// What `python3 -m` runs under its name.
     PythonProgram,
@@ -89,7 +87,7 @@ pub(crate) enum DecidingKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DecidingFile {
     pub(crate) kind: DecidingKind,
-    /// The same as long as what matters in it is the same: of a manifest of Cargo, its text.
+    /// The same as long as what matters in it is the same: of a manifest of Cargo, its text. Empty if nothing does.
     pub(crate) fingerprint: String,
     /// A hash of its content, if a tool reads it by itself.
     pub(crate) content: Option<String>,
@@ -220,31 +218,31 @@ pub(crate) fn may_decide(path: &str, entry: &CommittedEntry) -> bool {
         || dependency_of(path).is_some()
 }
 
+/// Why a file is decisive if its name alone says so.
+pub(crate) fn kind_by_name(path: &str) -> Option<DecidingKind> {
+    Some(match name_of(path) {
+        _ if is_read(path) => DecidingKind::Settings,
+        _ if let Some(tools) = readers_of(path) => DecidingKind::SettingsOf(tools),
+        "package.json" => DecidingKind::Package,
+        "tsconfig.json" => DecidingKind::TypeScript,
+        "Cargo.toml" => DecidingKind::Manifest,
+        name if is_make_file(name) => DecidingKind::MakeRules,
+        _ => return None,
+    })
+}
+
 fn kind_of(tree: &Path, path: &str, entry: &CommittedEntry) -> Option<DecidingKind> {
     let name = name_of(path);
-    let is_settings =
-        is_read(path) || (is_of_java_lang(name) && is_in_default_package(tree, &entry.from_top));
     let read = || read_bytes_beneath(tree, Path::new(&entry.from_top), SETTINGS_LIMIT).unwrap_or_default();
     Some(match name {
         _ if has_harmless_forms(path) && is_harmless(path, &String::from_utf8_lossy(&read())) => return None,
-        _ if is_settings => DecidingKind::Settings,
-        _ if let Some(tools) = readers_of(path) => DecidingKind::SettingsOf(tools),
+        _ if let Some(kind) = kind_by_name(path) => kind,
+        _ if is_of_java_lang(name) && is_in_default_package(tree, &entry.from_top) => DecidingKind::Settings,
         _ if is_common_command(name) && (entry.is_executable || entry.is_link) => DecidingKind::Command,
         _ if is_compiled(name) || (entry.is_executable && is_binary(tree, &entry.from_top)) => {
             DecidingKind::Compiled
         }
-        "package.json" if package_settings(&read()).as_deref() == Some(NO_SETTINGS) => return None,
-        "package.json" => DecidingKind::Package,
-        "tsconfig.json" => DecidingKind::TypeScript,
-        "Cargo.toml" => DecidingKind::Manifest,
-        _ if is_make_file(name) => DecidingKind::MakeRules,
-        _ if package_of(path).is_some() => {
-            let text = read();
-            match runs_nothing(&String::from_utf8_lossy(&text)) {
-                true => return None,
-                false => DecidingKind::PythonPackage,
-            }
-        }
+        _ if package_of(path).is_some() => DecidingKind::PythonPackage,
         _ if is_test_file(path) => DecidingKind::Test,
         _ if is_script(path, entry) => DecidingKind::Script,
         _ if module_run_as(path).is_some() => DecidingKind::PythonProgram,
@@ -271,7 +269,8 @@ fn name_of(path: &str) -> &str {
 }
 
 fn is_make_file(name: &str) -> bool {
-    name == "Makefile" || name.ends_with(".mk")
+    let made = remade_by_make(name).unwrap_or(name);
+    made == "Makefile" || name.ends_with(".mk") || (made != name && is_makefile_name(made))
 }
 
 /// One that cannot be read counts as binary.
@@ -291,7 +290,13 @@ fn is_in_default_package(tree: &Path, path: &str) -> bool {
 fn fingerprint(tree: &Path, path: &str, entry: &CommittedEntry) -> String {
     let read = || read_bytes_beneath(tree, Path::new(&entry.from_top), SETTINGS_LIMIT).ok();
     let part = match name_of(path) {
-        "package.json" => read().and_then(|text| package_settings(&text)),
+        "package.json" => match read().and_then(|text| package_settings(&text)) {
+            Some(settings) if settings.is_empty() => return settings,
+            settings => settings,
+        },
+        INIT if read().is_some_and(|text| runs_nothing(&String::from_utf8_lossy(&text))) => {
+            return String::new();
+        }
         "pyproject.toml" => read().and_then(|text| python_settings(&text)),
         "Cargo.toml" => return manifest_text(tree, &entry.from_top),
         _ => None,
@@ -299,11 +304,12 @@ fn fingerprint(tree: &Path, path: &str, entry: &CommittedEntry) -> String {
     part.map_or_else(|| entry.hash.clone(), |part| sha256_hex(part.as_bytes()))
 }
 
-/// `None` if it is not JSON.
+/// `None` if it is not JSON; empty if it says nothing about commands.
 fn package_settings(text: &[u8]) -> Option<String> {
     let package: Value = serde_json::from_slice(text).ok()?;
     let settings = PACKAGE_KEYS.map(|key| package.get(key).cloned().unwrap_or_default());
-    Some(Value::from(settings.to_vec()).to_string())
+    let says_nothing = settings.iter().all(Value::is_null);
+    Some(if says_nothing { String::new() } else { Value::from(settings.to_vec()).to_string() })
 }
 
 fn python_settings(text: &[u8]) -> Option<String> {

@@ -16,7 +16,8 @@ pub(crate) fn dependency_of(path: &str) -> Option<&str> {
         };
         match name {
             "node_modules" if !next.starts_with('.') => {
-                return below(if next.starts_with('@') { 2 } else { 1 });
+                // Node.js takes a file before a directory of that name.
+                return below(if next.starts_with('@') { 2 } else { 1 }).or(Some(path));
             }
             "site-packages" | "dist-packages" => return below(1).or(Some(path)),
             ".venv" | "venv" if ENVIRONMENT_PARTS.contains(&next) => return Some(&path[..end]),
@@ -37,7 +38,7 @@ mod tests {
             ("a/node_modules/@types/node/fs.d.ts", Some("a/node_modules/@types/node")),
             ("node_modules/a/node_modules/b/c.js", Some("node_modules/a")),
             ("node_modules/.bin/mocha", None),
-            ("node_modules/a.js", None),
+            ("node_modules/a.js", Some("node_modules/a.js")),
             (".venv/bin/activate", Some(".venv")),
             ("x/venv/lib/python3.11/site-packages/pytest.py", Some("x/venv")),
             ("venv/notes.md", None),

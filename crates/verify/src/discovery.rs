@@ -7,7 +7,7 @@ use autonoe_files::{SETTINGS_LIMIT, read_bytes_beneath};
 use ignore::WalkBuilder;
 
 /// The file that makes a directory a package.
-const INIT: &str = "__init__.py";
+pub(crate) const INIT: &str = "__init__.py";
 
 /// Runners that import all packages below the directory in which they look for tests.
 const RUNNERS: [&str; 4] = ["green", "nose2", "unittest", "xmlrunner"];

@@ -61,6 +61,14 @@ pub(crate) fn built_by_make(
     }
     let files: Vec<PathBuf> = files.collect();
     let mut built = BTreeSet::new();
+    let others = read_by_make(root, check, &files, cancel);
+    let is_remade = |file: &&PathBuf| {
+        let made = remade_by_make(name_of(file));
+        let is_of_rcs = file.parent().is_some_and(|parent| parent.ends_with("RCS"));
+        made.or_else(|| is_of_rcs.then(|| name_of(file)))
+            .is_some_and(|name| is_makefile_name(name) || others.contains(name))
+    };
+    built.extend(files.iter().filter(is_remade).cloned());
     for (directory, rules) in makefiles(files.iter().cloned(), &HashSet::new(), cancel) {
         built.extend(rules.built().into_iter().map(|target| directory.join(target)));
         let by_itself =
@@ -158,8 +166,16 @@ fn name_of(path: &Path) -> &str {
 }
 
 fn is_makefile(path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    is_makefile_name(name_of(path))
+}
+
+pub(crate) fn is_makefile_name(name: &str) -> bool {
     ["Makefile", "makefile", "GNUmakefile"].contains(&name) || name.ends_with(".mk")
+}
+
+/// The name of what make makes of a file by rules of its own that it also uses for makefiles: of a script, and of files of RCS and SCCS.
+pub(crate) fn remade_by_make(name: &str) -> Option<&str> {
+    name.strip_suffix(",v").or_else(|| name.strip_prefix("s.")).or_else(|| name.strip_suffix(".sh"))
 }
 
 /// What a check has `make` make; `None` if it does not start it.
@@ -443,6 +459,26 @@ mod tests {
         let sources = look("make").into_iter().filter(|path| path.starts_with("check-all."));
         assert_eq!(Vec::from_iter(sources), ["check-all.c", "check-all.sh"], "make takes one of them");
         assert!(look("build/app").is_empty());
+    }
+
+    #[test]
+    fn files_of_which_make_makes_makefiles_are_found() {
+        let directory = TempDir::new().unwrap();
+        let root = directory.path();
+        fs::create_dir(root.join("RCS")).unwrap();
+        let names = ["GNUmakefile.sh", "Makefile,v", "RCS/Makefile", "judge.mk.sh", "s.Makefile", "s.rules"];
+        for name in names.iter().chain(&["Makefile", "build.sh", "s.x", "Makefile.in"]) {
+            fs::write(root.join(name), "").unwrap();
+        }
+        let look = |command: &str| {
+            let check = Check::of_command(command, CheckOrigin::User);
+            let files = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+            let files = files.chain([root.join("RCS/Makefile")]);
+            Vec::from_iter(built_by_make(root, &check, files, &CancellationToken::new()))
+        };
+        assert_eq!(look("make -f rules test"), names);
+        assert_eq!(look("make"), names[..5]);
+        assert_eq!(look("sh build.sh"), <[&str; 0]>::default());
     }
 
     #[test]

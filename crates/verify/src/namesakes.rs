@@ -30,16 +30,40 @@ const CUSTOMARY: [&str; 10] = [
     "spec_helper.rb",
 ];
 
+/// Files that a program takes which is told to load their directory, and the ends of names of what it takes instead if that is beside the
+/// directory.
+const OF_DIRECTORIES: [(&str, &[&str]); 3] = [
+    ("index", &["cjs", "cts", "js", "json", "jsx", "mjs", "mts", "node", "ts", "tsx"]),
+    ("init", &["lua"]),
+    ("package", &["cjs", "js", "json", "mjs", "node", "ts"]),
+];
+
 /// The names of accepted files that are looked for in several places.
-#[derive(Debug)]
-pub(crate) struct Namesakes(HashSet<String>);
+#[derive(Debug, Default)]
+pub(crate) struct Namesakes {
+    names: HashSet<String>,
+    paths: HashSet<String>,
+}
 
 impl Namesakes {
     pub(crate) fn of<'a>(files: impl Iterator<Item = &'a ProtectedPath>) -> Self {
         let names: BTreeSet<String> = files.map(|file| name_of(&file.to_string()).to_owned()).collect();
         let is_searched = |name: &String| SEARCHED.iter().any(|ending| name.ends_with(ending));
         let is_own = |name: &String| is_searched(name) && !CUSTOMARY.contains(&name.as_str());
-        Self(names.into_iter().filter(is_own).collect())
+        Self { names: names.into_iter().filter(is_own).collect(), ..Self::default() }
+    }
+
+    /// What Node.js and Lua load in place of a directory that has a protected file for that: `lib.js` beside `lib/index.js`.
+    pub(crate) fn in_place_of_directories<'a>(files: impl Iterator<Item = &'a ProtectedPath>) -> Self {
+        let files = files.map(ToString::to_string);
+        let paths = files.flat_map(|file| {
+            let (directory, name) = file.rsplit_once('/').unwrap_or_default();
+            let (stem, ending) = name.split_once('.').unwrap_or_default();
+            let row = OF_DIRECTORIES.iter().filter(|(listed, _)| *listed == stem && !directory.is_empty());
+            let row = row.filter(|(_, ends)| ends.contains(&ending)).flat_map(|(_, ends)| *ends);
+            row.map(|end| format!("{directory}.{end}")).collect::<Vec<_>>()
+        });
+        Self { paths: paths.collect(), ..Self::default() }
     }
 
     /// Directories of protected tests that are not regular packages: Python imports a module or a package of that name instead, wherever it
@@ -52,7 +76,8 @@ impl Namesakes {
         let directories = tests.filter_map(|file| file.split_once('/'));
         let directories = directories.filter(|(top, rest)| is_of_tests(top, rest)).map(|(top, _)| top);
         let is_namespace = |directory: &&str| !files.contains(&format!("{directory}/__init__.py"));
-        Self(directories.filter(is_namespace).map(|directory| format!("{directory}.py")).collect())
+        let names = directories.filter(is_namespace).map(|directory| format!("{directory}.py")).collect();
+        Self { names, ..Self::default() }
     }
 
     /// Protected programs that commands find by their names: in the directories of `PATH`, with `find`, or with a wildcard.
@@ -72,13 +97,15 @@ impl Namesakes {
                 })
             })
         };
-        Self(names.into_iter().filter(is_found).collect())
+        Self { names: names.into_iter().filter(is_found).collect(), ..Self::default() }
     }
 
     /// Whether a file, or the package of the file, has one of the names.
     pub(crate) fn has(&self, path: &str) -> bool {
         let package = || path.strip_suffix("/__init__.py").map(|package| format!("{}.py", name_of(package)));
-        self.0.contains(name_of(path)) || package().is_some_and(|module| self.0.contains(&module))
+        self.names.contains(name_of(path))
+            || self.paths.contains(path)
+            || package().is_some_and(|module| self.names.contains(&module))
     }
 }
 
@@ -88,7 +115,7 @@ fn name_of(path: &str) -> &str {
 
 /// Those below `root`.
 pub(crate) fn namesakes_in(root: &Path, names: &Namesakes, cancel: &CancellationToken) -> BTreeSet<String> {
-    if names.0.is_empty() {
+    if names.names.is_empty() {
         return BTreeSet::new();
     }
     let walk = WalkBuilder::new(root).standard_filters(false).follow_links(false).build();
@@ -127,6 +154,19 @@ mod tests {
         let found = namesakes_in(directory.path(), &names, &CancellationToken::new());
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
         assert_eq!(found, ["include/judge.h", "judge.py", "lib/judge/__init__.py", "src/judge.py"]);
+    }
+
+    #[test]
+    fn what_is_loaded_in_place_of_a_directory_is_beside_it() {
+        let files = ["lib/index.js", "a/b/package.json", "lua/init.lua", "src/index.html", "index.js"];
+        let files: Vec<ProtectedPath> = files.iter().map(|path| ProtectedPath::new(*path)).collect();
+        let names = Namesakes::in_place_of_directories(files.iter());
+        for path in ["lib.js", "lib.json", "a/b.js", "lua.lua"] {
+            assert!(names.has(path), "{path}");
+        }
+        for path in ["src/lib.js", "lib/index.mjs", "lib.css", "lua.js", "src.js", "package.json", ".js"] {
+            assert!(!names.has(path), "{path}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cargo_manifest::changed_settings;
 use crate::checkout::Checkout;
-use crate::deciding_files::{DecidingKind, concerns};
+use crate::deciding_files::{DecidingKind, concerns, kind_by_name};
 use crate::discovery::{
     imports, is_imported_from, is_run_with, mentions, module_run_as, package_of, searched_for_tests,
 };
@@ -105,6 +105,7 @@ impl NotedFiles {
             !known.contains(file) && !registry.namesakes.contains(file) && !is_protected(registry, file)
         };
         let namesakes = checkout.namesakes(&Namesakes::of(registry.files.keys())).into_iter();
+        let in_place = checkout.namesakes(&Namesakes::in_place_of_directories(registry.files.keys()));
         // A module counts where Python looks for modules, and what protects its directory is not elsewhere.
         let is_elsewhere = |file: &String| {
             let place = whole_package(file).rsplit_once('/').map_or("", |(directory, _)| directory);
@@ -115,7 +116,7 @@ impl NotedFiles {
         let commands = checkout.namesakes(&Namesakes::of_commands(registry.files.keys(), &texts)).into_iter();
         let is_unknown =
             |file: &String| !registry.deciding_files.as_ref().is_some_and(|known| known.contains_key(file));
-        let namesakes = namesakes.chain(directories.filter(is_elsewhere)).chain(commands);
+        let namesakes = namesakes.chain(directories.filter(is_elsewhere)).chain(commands).chain(in_place);
         let namesakes = namesakes.filter(|file| is_new(file) && is_unknown(file));
         for file in namesakes {
             if !runner_files.contains(&file) {
@@ -133,6 +134,13 @@ impl NotedFiles {
         for (path, file) in checkout.deciding_files() {
             let before = known.get(&path);
             let is_same = before.is_some_and(|before| file.is(before));
+            let before = before.filter(|before| !before.is_empty());
+            let says_nothing = file.fingerprint.is_empty() && before.is_none();
+            let is_with_module = is_with_protected_module(registry, &path);
+            // Tests are often made a package.
+            if says_nothing && (!is_with_module || is_in_tests(&path)) {
+                continue;
+            }
             let is_named = noted.runner_files.contains(&path);
             let is_decided = is_same || is_named || is_protected(registry, &path);
             let scripts = if let DecidingKind::SettingsOf(_) = file.kind { &with_rules } else { &own };
@@ -169,7 +177,7 @@ impl NotedFiles {
                     let is_found = searched.iter().any(|start| is_imported_from(start, package, is_package));
                     // A package that tests import can change them anyway.
                     let is_tested = imports(own.iter(), package);
-                    if !(is_beside || (is_found && !is_tested)) {
+                    if !(is_beside || is_with_module || (is_found && !is_tested)) {
                         let is_in_tests = is_in_tests(&path) && places.contain(&path);
                         if is_in_tests && (before.is_some() || is_unprotected) {
                             noted.run_by_checks.push(path);
@@ -228,6 +236,21 @@ impl NotedFiles {
             match is_npm_package(entry) {
                 true => noted.run_by_checks.push(described_as_gone(entry)),
                 false => noted.changed_settings.push(described_as_gone(entry)),
+            }
+        }
+        for path in known.keys().filter(|path| !now.contains_key(*path) && !is_protected(registry, path)) {
+            let kind = kind_by_name(path).filter(|_| checkout.is_looked_at());
+            let scripts = if let Some(DecidingKind::SettingsOf(_)) = kind { &with_rules } else { &own };
+            let Some(kind) = kind.filter(|kind| concerns(*kind, checks, scripts)) else { continue };
+            let gone = match checkout.has_entry(path) {
+                true => path.clone(),
+                false => format!("{path} (removed)"),
+            };
+            match kind {
+                // What was in it is named.
+                DecidingKind::Manifest => {}
+                DecidingKind::Package | DecidingKind::MakeRules => noted.run_by_checks.push(gone),
+                _ => noted.changed_settings.push(gone),
             }
         }
         // A test that is gone fails no more.
@@ -391,6 +414,16 @@ fn is_beside_protected(registry: &CheckRegistry, path: &str) -> bool {
     };
     registry.files.keys().any(|file| is_among(file.to_string()))
         && !registry.globs.iter().any(|glob| is_protected_by(glob, path))
+}
+
+/// Whether a file makes a package of the directory of a protected module, so that it runs when that one is imported.
+fn is_with_protected_module(registry: &CheckRegistry, path: &str) -> bool {
+    let is_in = |package: &str, file: String| {
+        let module = file.strip_prefix(package).and_then(|rest| rest.strip_prefix('/'));
+        module.is_some_and(|module| module.ends_with(".py") && !module.contains('/'))
+    };
+    let mut files = registry.files.keys().map(ToString::to_string);
+    package_of(path).is_some_and(|package| files.any(|file| is_in(package, file)))
 }
 
 /// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.

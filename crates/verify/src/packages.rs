@@ -17,6 +17,7 @@ const MEMBER: &str = " ([workspace] members: ";
 const DEPENDENCY: &str = " (dependency ";
 const NPM_MEMBER: &str = " (workspaces: ";
 const PNPM_MEMBER: &str = " (packages: ";
+const NPM_NAME: &str = " (name: ";
 
 /// The file in which pnpm has the members of a workspace.
 const PNPM_FILE: &str = "pnpm-workspace.yaml";
@@ -63,6 +64,9 @@ fn packages(files: &BTreeMap<&str, String>) -> BTreeSet<String> {
             () => continue,
         };
         let members = npm_members(directory_of(path), &listed, files);
+        let manifests = members.iter().map(|member| joined(member, "package.json"));
+        let names = manifests.filter_map(|path| Some((npm_name(files.get(path.as_str())?)?, path)));
+        found.extend(names.map(|(name, path)| format!("{path}{NPM_NAME}{name})")));
         found.extend(members.iter().map(|member| format!("{path}{kind}{member})")));
     }
     found
@@ -74,9 +78,10 @@ pub(crate) fn is_package(entry: &str) -> bool {
     (manifest_of(entry).is_some() && is_of_cargo()) || is_npm_package(entry)
 }
 
-/// Whether it is a member of a workspace of npm's or pnpm's.
+/// Whether it is a member of a workspace of npm's or pnpm's, or the name of one.
 pub(crate) fn is_npm_package(entry: &str) -> bool {
-    entry.split_once(NPM_MEMBER).is_some_and(|(path, _)| is_npm_manifest(path))
+    let is_said = |start| entry.split_once(start).is_some_and(|(path, _)| is_npm_manifest(path));
+    [NPM_MEMBER, NPM_NAME].into_iter().any(is_said)
         || entry.split_once(PNPM_MEMBER).is_some_and(|(path, _)| is_pnpm_file(path))
 }
 
@@ -110,10 +115,20 @@ pub(crate) fn left_out_a_test(
             }
             directory_of(manifest)
         }
+        _ if gone.contains(NPM_NAME) => {
+            // Without a package of that name, or with another one, the command is about others.
+            let name = in_entry().unwrap_or_default();
+            let mut words = commands.iter().flat_map(|command| command.split(ends_name));
+            if !words.any(|word| word == name) {
+                return false;
+            }
+            directory_of(manifest)
+        }
         _ => in_entry().map_or("", |place| if place == "." { "" } else { place }),
     };
     let is_npm = is_npm_package(gone);
     if is_npm
+        && !gone.contains(NPM_NAME)
         && [format!("package.json{NPM_MEMBER}{package})"), format!("{PNPM_FILE}{PNPM_MEMBER}{package})")]
             .iter()
             .any(|entry| now(entry))
@@ -134,6 +149,10 @@ pub(crate) fn left_out_a_test(
         true => is_below(&file, package),
         false => file.ends_with(".rs") && nearest(&file).as_deref() == Some(package),
     })
+}
+
+fn ends_name(c: char) -> bool {
+    c.is_whitespace() || "\"'=;&|(){}".contains(c)
 }
 
 /// Whether a command of Cargo's is about the package of this name only.
@@ -188,6 +207,11 @@ fn cargo_members(top: &str, manifest: &Table, all: &BTreeMap<&str, Table>) -> BT
         }
     }
     members
+}
+
+fn npm_name(text: &str) -> Option<String> {
+    let package: Json = serde_json::from_str(text).unwrap_or_default();
+    package.get("name").and_then(Json::as_str).map(str::to_owned)
 }
 
 /// The patterns of members that a `package.json` lists.
@@ -293,7 +317,7 @@ mod tests {
             ("tests/judge/Cargo.toml", "not toml ["),
             ("package.json", "{\"workspaces\": [\"pkg/*\", \"!pkg/x\"]}"),
             ("pkg/a/package.json", "{\"workspaces\": {\"packages\": [\"b\"]}}"),
-            ("pkg/a/b/package.json", "{}"),
+            ("pkg/a/b/package.json", "{\"name\": \"@pkg/b\"}"),
             ("pkg/x/package.json", "not json"),
             (
                 "pnpm-workspace.yaml",
@@ -315,6 +339,7 @@ mod tests {
                 "crates/a/b/Cargo.toml ([package] name = \"b\")",
                 "lib/shared/Cargo.toml ([package] name = \"shared\")",
                 "package.json (workspaces: pkg/a)",
+                "pkg/a/b/package.json (name: @pkg/b)",
                 "pkg/a/package.json (workspaces: pkg/a/b)",
                 "pnpm-workspace.yaml (packages: pkg/a)",
                 "pnpm-workspace.yaml (packages: tools/one/two)",
@@ -339,6 +364,7 @@ mod tests {
             "a/Cargo.toml ([package] name = \"a\")",
             "package.json (workspaces: a)",
             "pnpm-workspace.yaml (packages: a)",
+            "a/package.json (name: @pkg/a)",
         ];
         let top = known[0];
         for (gone, now, command, protected, is_left_out) in [
@@ -355,6 +381,9 @@ mod tests {
             (known[4], &[], "npm test", "tests/calc.js", false),
             (known[4], &[known[5]], "npm test", "a/tests/calc.js", false),
             (known[5], &[], "pnpm -r test", "a/tests/calc.js", true),
+            (known[6], &[known[4]], "npm test --workspace=@pkg/a", "a/tests/calc.js", true),
+            (known[6], &[], "npm test -w '@pkg/a'", "tests/calc.js", false),
+            (known[6], &[], "npm test -w a", "a/tests/calc.js", false),
         ] {
             let starts = |start: &str| now.iter().any(|entry| entry.starts_with(start));
             let found = left_out_a_test(

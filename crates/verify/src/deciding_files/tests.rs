@@ -25,7 +25,7 @@ fn each_file_has_a_kind() {
         ("lib/libcalc.so.1.2", false, b"", Some(DecidingKind::Compiled)),
         ("Calc.class", false, b"", Some(DecidingKind::Compiled)),
         ("a/package.json", false, b"{\"scripts\": {}}", Some(DecidingKind::Package)),
-        ("package.json", false, b"{\"name\": \"a\"}", None),
+        ("package.json", false, b"{\"name\": \"a\"}", Some(DecidingKind::Package)),
         (".env", false, b"PORT=1\n", None),
         ("test.env", false, b"NODE_OPTIONS=-r ./x\n", Some(DecidingKind::Settings)),
         ("Makefile", false, b"", Some(DecidingKind::MakeRules)),
@@ -64,6 +64,7 @@ fn only_what_decides_makes_a_difference() {
     assert_ne!(package, settings(r#"{"name": "a", "scripts": {"test": "y"}}"#));
     assert_ne!(package, settings(r#"{"name": "a", "scripts": {"test": "x"}, "jest": {}}"#));
     assert_eq!(settings("no"), None);
+    assert_eq!(settings(r#"{"name": "a"}"#).as_deref(), Some(""));
     let settings = |text: &str| python_settings(text.as_bytes());
     let project = settings("[project]\nname = \"a\"\n[tool.pytest.ini_options]\naddopts = \"-q\"\n");
     assert_eq!(project, settings("[tool.ruff]\nx = 1\n[tool.pytest.ini_options]\naddopts = \"-q\"\n"));

@@ -11,6 +11,8 @@ mod decisions;
 mod evidence;
 mod fixture;
 mod forgeries;
+mod in_place_of_tests;
+mod manifests;
 mod new_settings;
 mod proposals;
 mod protected_files;
