@@ -27,7 +27,7 @@ use crate::blocking::blocking;
 use crate::commit_objects::{CommitObjects, Transfer, from_project, untrustworthy};
 use crate::commit_source::{CommitSource, HubObjects, blocked_git};
 use crate::copied_tree::{CopiedTree, CopyError, IgnoreFiles, copy_tree, ignore_files};
-use crate::deciding_files::{DecidingFile, deciding_files};
+use crate::deciding_files::{DecidingFile, changed_in_checkout, deciding_files};
 use crate::history::History;
 use crate::left_changed::CheckoutBefore;
 use crate::namesakes::Namesakes;
@@ -154,6 +154,8 @@ pub struct Checkout {
     found_by_checks: Mutex<BTreeSet<String>>,
     /// Files of the commit that commands of checks would build with `make`.
     built: Mutex<BTreeSet<String>>,
+    /// Files that decide what checks run and that commands of checks changed, each with a hash of what mattered in it then.
+    changed_by_checks: Mutex<BTreeSet<(String, String)>>,
     // Last, so that rooms are closed before their directory is gone.
     directory: TempDir,
 }
@@ -290,13 +292,23 @@ impl Checkout {
         self.built.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Files that decide what checks run and that commands of checks changed, with what stands for the change.
+    pub(crate) fn changed_by_checks(&self) -> Vec<(String, String)> {
+        let changed = self.changed_by_checks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let described = |(path, hash)| (format!("{path} (changed by a check's command to {hash})"), path);
+        changed.into_iter().map(described).map(|(change, path)| (path, change)).collect()
+    }
+
     /// Notes which such files are in a checkout in which a check has run.
     pub(crate) async fn note_decisive_files(&self, check: &Check, files: &CheckoutFiles) {
         let (root, check) = (files.root.clone(), check.clone());
-        let (found, built) = blocking(move |cancel: &_| {
-            (decisive_files_in(&root, &check, cancel), built_files_in(&root, &check, cancel))
+        let (tree, deciding) = (files.directory.path().join("tree"), self.deciding_files());
+        let (found, built, changed) = blocking(move |cancel: &_| {
+            let found = decisive_files_in(&root, &check, cancel);
+            (found, built_files_in(&root, &check, cancel), changed_in_checkout(&tree, &deciding))
         })
         .await;
+        self.changed_by_checks.lock().unwrap_or_else(PoisonError::into_inner).extend(changed);
         let built = built.into_iter().filter(|path| self.has_entry(path));
         self.built.lock().unwrap_or_else(PoisonError::into_inner).extend(built);
         let committed = self.runner_files();
@@ -541,6 +553,7 @@ impl CheckoutFactory {
             index: OnceLock::new(),
             found_by_checks: Default::default(),
             built: Default::default(),
+            changed_by_checks: Default::default(),
             directory,
         })
     }

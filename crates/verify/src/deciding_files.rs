@@ -3,7 +3,7 @@
 //! new is named.
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -120,9 +120,7 @@ pub(crate) fn deciding_files(
     let imports = OnceCell::new();
     let deciding = own.filter_map(|(path, entry)| {
         let kind = kind_of(tree, path, entry)?;
-        let is_settings =
-            matches!(kind, DecidingKind::Settings | DecidingKind::SettingsOf(_) | DecidingKind::TypeScript);
-        let content = is_settings.then(|| content_hash(tree, &entry.from_top)).flatten();
+        let content = kind_by_name(path).and_then(|_| content_hash(tree, &entry.from_top));
         let (fingerprint, from_top) = (fingerprint(tree, path, entry), entry.from_top.clone());
         let is_imported = kind == DecidingKind::PythonPackage
             && package_of(&entry.from_top)
@@ -131,6 +129,24 @@ pub(crate) fn deciding_files(
     });
     // An agent can give a file the name of such an entry.
     deciding.chain(committed_dependencies(entries)).chain(listed_packages(tree, entries)).collect()
+}
+
+/// Those that commands have changed in a checkout: each with a hash of what matters in it now.
+pub(crate) fn changed_in_checkout(
+    tree: &Path,
+    committed: &BTreeMap<String, DecidingFile>,
+) -> BTreeSet<(String, String)> {
+    let changed = committed.iter().filter_map(|(path, file)| {
+        let now = content_hash(tree, &file.from_top);
+        if file.content.is_none() || now == file.content {
+            return None;
+        }
+        let (from_top, hash) = (file.from_top.clone(), now.unwrap_or_default());
+        let entry = CommittedEntry { from_top, hash, is_link: false, is_executable: false };
+        let fingerprint = fingerprint(tree, path, &entry);
+        (fingerprint != file.fingerprint).then(|| (path.clone(), sha256_hex(fingerprint.as_bytes())))
+    });
+    changed.collect()
 }
 
 /// What manifests of the commit say about packages.

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use autonoe_store::ProtectedPath;
+use globset::{Glob, GlobSet, GlobSetBuilder};
 use ignore::WalkBuilder;
 use tokio_util::sync::CancellationToken;
 
@@ -43,6 +44,7 @@ const OF_DIRECTORIES: [(&str, &[&str]); 3] = [
 pub(crate) struct Namesakes {
     names: HashSet<String>,
     paths: HashSet<String>,
+    patterns: GlobSet,
 }
 
 impl Namesakes {
@@ -88,8 +90,8 @@ impl Namesakes {
         let names: BTreeSet<String> = files.map(|file| name_of(&file.to_string()).to_owned()).collect();
         let is_found = |name: &String| {
             commands.iter().flat_map(|command| command.lines()).any(|line| {
-                let mut words = line.split(|c: char| c.is_whitespace() || "\"'`();&|".contains(c));
-                let searches = line.contains("PATH=") || line.contains("find ");
+                let mut words = line.split(|c: char| c.is_whitespace() || ends_word(c));
+                let searches = ["PATH=", "find ", "ls-files", "ls -R"].iter().any(|word| line.contains(word));
                 words.any(|word| match word.strip_suffix(name.as_str()) {
                     Some("") => searches,
                     Some(directory) => directory.ends_with('/') && directory.contains(['*', '?']),
@@ -100,13 +102,45 @@ impl Namesakes {
         Self { names: names.into_iter().filter(is_found).collect(), ..Self::default() }
     }
 
+    /// What commands find by the patterns by which they find protected files, such as `git ls-files '*run.sh'`. Patterns of a mere ending find
+    /// all files of a language, and most of these are the program.
+    pub(crate) fn of_patterns<'a>(
+        files: impl Iterator<Item = &'a ProtectedPath>,
+        commands: &[String],
+    ) -> Self {
+        let files: Vec<String> = files.map(ToString::to_string).collect();
+        let words =
+            commands.iter().flat_map(|command| command.split(|c: char| c.is_whitespace() || ends_word(c)));
+        let is_pattern = |word: &&str| {
+            let name = name_of(word);
+            let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+            word.contains(['*', '?', '[']) && stem.contains(char::is_alphanumeric)
+        };
+        let found: BTreeSet<&str> =
+            words.filter(is_pattern).map(|word| word.trim_start_matches("./")).collect();
+        let mut patterns = GlobSetBuilder::new();
+        for glob in found.into_iter().filter_map(|word| Glob::new(word).ok()) {
+            let matcher = glob.compile_matcher();
+            if files.iter().any(|file| matcher.is_match(file) || matcher.is_match(name_of(file))) {
+                patterns.add(glob);
+            }
+        }
+        Self { patterns: patterns.build().unwrap_or_default(), ..Self::default() }
+    }
+
     /// Whether a file, or the package of the file, has one of the names.
     pub(crate) fn has(&self, path: &str) -> bool {
         let package = || path.strip_suffix("/__init__.py").map(|package| format!("{}.py", name_of(package)));
         self.names.contains(name_of(path))
             || self.paths.contains(path)
+            || self.patterns.is_match(path)
+            || self.patterns.is_match(name_of(path))
             || package().is_some_and(|module| self.names.contains(&module))
     }
+}
+
+fn ends_word(c: char) -> bool {
+    "\"'`();&|".contains(c)
 }
 
 fn name_of(path: &str) -> &str {
@@ -188,9 +222,26 @@ mod tests {
             "PATH=\"$PWD/bin:$PWD/tests:$PATH\" judge.sh",
             "sh \"$(find . -name judge.sh)\"",
             "sh */judge.sh",
+            "sh $(git ls-files | grep judge.sh)",
         ] {
             assert!(names(command).has("bin/judge.sh") && !names(command).has("bin/x"), "{command}");
         }
         assert!(!names("cd tests && sh judge.sh").has("bin/judge.sh"));
+        let names = |command: &str| {
+            Namesakes::of_patterns(of(&["tests/unit/judge.sh", "t.py"]).iter(), &[command.to_owned()])
+        };
+        for command in [
+            "sh $(git ls-files '*judge.sh' | head -1)",
+            "sh \"$(find . -name 'judg*.sh')\"",
+            "for t in ./*/*/judge.sh; do sh $t; done",
+        ] {
+            let names = names(command);
+            assert!(names.has("a/b/judge.sh") && !names.has("a/other.sh"), "{command}");
+        }
+        for command in
+            ["python3 -m py_compile *.py", "cat docs/*.md lib/*_judge.sh", "sh tests/unit/judge.sh"]
+        {
+            assert!(!names(command).has("a/judge.sh") && !names(command).has("calc.py"), "{command}");
+        }
     }
 }

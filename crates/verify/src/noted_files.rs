@@ -123,6 +123,8 @@ impl NotedFiles {
                 runner_files.push(file);
             }
         }
+        let found = checkout.namesakes(&Namesakes::of_patterns(registry.files.keys(), &texts)).into_iter();
+        let found: Vec<String> = found.filter(|file| is_new(file) && is_unknown(file)).collect();
         let in_place_of_built = checkout.built().into_iter().filter(is_new).collect();
         let mut noted = Self { runner_files, in_place_of_built, ..Self::default() };
         let is_unprotected = globs().next().is_none();
@@ -262,6 +264,23 @@ impl NotedFiles {
         let is_new = |path: &String| !known.contains_key(path) && !is_protected(registry, path);
         let matched = checkout.tests_of(&TestPatterns::of(checks.iter().copied())).into_iter();
         noted.tests.extend(matched.filter(|path| is_new(path) && !is_named_in(&texts, path)));
+        let is_test = |path: &String| is_test_file(path) || noted.tests.contains(path);
+        let is_named =
+            |path: &String| noted.runner_files.contains(path) || noted.run_by_checks.contains(path);
+        let found: Vec<String> = found.into_iter().filter(|path| !is_test(path) && !is_named(path)).collect();
+        noted.run_by_checks.extend(found);
+        for (path, change) in checkout.changed_by_checks() {
+            // Protected ones are restored, and those that were added to them are taken away.
+            let is_restored = |(file, _): &(ProtectedPath, _)| file.to_string() == path;
+            let is_ours = checkout.changed.get().into_iter().flatten().any(is_restored);
+            let kind = now.get(&path).map(|file| file.kind);
+            let kind = kind.filter(|_| !is_ours && !is_protected(registry, &path));
+            let scripts = if let Some(DecidingKind::SettingsOf(_)) = kind { &with_rules } else { &own };
+            let is_known = registry.runner_files.as_ref().is_some_and(|known| known.contains(&change));
+            if !is_known && kind.is_some_and(|kind| concerns(kind, checks, scripts)) {
+                noted.run_by_checks.push(format!("{path} (changed by a check's command)"));
+            }
+        }
         // Only the first of many are named.
         let mut same: BTreeMap<String, usize> = BTreeMap::new();
         for file in &noted.runner_files {

@@ -6,7 +6,7 @@ use autonoe_core::check::{Check, CheckOrigin};
 use autonoe_core::event::{CheckPurpose, RunEvent};
 use autonoe_core::fault::Fault;
 use autonoe_core::file_names::list_names;
-use autonoe_store::{CheckBaseline, CheckRegistry, CheckState};
+use autonoe_store::{CheckBaseline, CheckRegistry, CheckState, Project};
 
 use super::ProjectExaminer;
 use crate::blocking::blocking;
@@ -14,8 +14,10 @@ use crate::check_run;
 use crate::checkout::Checkout;
 use crate::checks::check_key;
 use crate::linked_directories::linked_directories;
+use crate::namesakes::Namesakes;
 use crate::oracles::{self, Protector};
 use crate::test_files::TestPatterns;
+use crate::user_scripts::scripts_of_user;
 
 /// How often a look is saved at most, so that a process that is killed again and again gets through it. Each time all checks are written.
 const MAX_SAVES: usize = 100;
@@ -83,6 +85,7 @@ impl ProjectExaminer {
                 protected.push_back(registry.clone());
             }
         }
+        registry.namesakes.extend(found_by_users(registry, &self.project, &checkout, new));
         let links = linked_directories(&committed.root, &registry.paths_at(&committed.root));
         drop(committed);
         for (place, (check, missing)) in new.iter().zip(missing).enumerate() {
@@ -137,6 +140,24 @@ impl ProjectExaminer {
     }
 }
 
+/// Files that commands of the user's checks find by patterns, as protected ones.
+fn found_by_users(
+    registry: &CheckRegistry,
+    project: &Project,
+    checkout: &Checkout,
+    new: &[Check],
+) -> Vec<String> {
+    let users = new.iter().filter(|check| check.origin != CheckOrigin::Proposed);
+    let commands: Vec<String> =
+        users.flat_map(|check| check.setup.iter().chain([&check.command])).cloned().collect();
+    if commands.is_empty() {
+        return Vec::new();
+    }
+    let scripts = scripts_of_user(registry, project).into_iter().map(|(_, text)| text);
+    let texts: Vec<String> = commands.into_iter().chain(scripts).collect();
+    checkout.namesakes(&Namesakes::of_patterns(registry.files.keys(), &texts))
+}
+
 /// Whether what was seen so far is saved after the check in this place. After the last one everything is.
 fn is_saved_after(place: usize, saved_each: usize, all: usize) -> bool {
     (place + 1).is_multiple_of(saved_each) && place + 1 < all
@@ -155,5 +176,6 @@ fn add_found(registry: &mut CheckRegistry, checkout: &Checkout) {
     if let Some(known) = &mut registry.runner_files {
         known.extend(checkout.found_by_checks());
         known.extend(checkout.built());
+        known.extend(checkout.changed_by_checks().into_iter().map(|(_, change)| change));
     }
 }

@@ -110,3 +110,53 @@ async fn what_runs_in_place_of_protected_tests_is_named() {
         examiner.assert_claim("A", Assurance::Verified, &[named]).await;
     }
 }
+
+/// A command that comes first changes what the next one runs, and may put it back afterwards.
+#[tokio::test]
+async fn what_a_command_changes_between_others_is_named() {
+    let spec = "# Calc\n\n```check A protect=tests/**\n$ sh prepare.sh\n$ make -s unit\n$ git checkout -q Makefile\n\
+                $ sh calc.sh add 2 3\n5\n```\n";
+    let judge = ("tests/run.sh", "[ \"$(sh calc.sh add 20 3)\" = 23 ]\n");
+    let makefile = ("Makefile", "unit:\n\tsh tests/run.sh\n");
+    let package = ("package.json", "{ \"scripts\": { \"test\": \"make\" } }\n");
+    for (before, after, named) in [
+        ("true\n", "echo 'unit:' > Makefile\n", "Makefile (changed by a check's command)"),
+        (
+            "true\n",
+            "rm Makefile; printf 'unit:\\n\\ttrue\\n' > makefile\n",
+            "Makefile (changed by a check's command)",
+        ),
+        ("true\n", "sed -i 's/{/{ \"version\": \"1\",/' package.json; touch Makefile new.mk\n", ""),
+        ("echo >> Makefile\n", "echo >> Makefile\n", ""),
+        ("echo >> Makefile\n", "echo 'unit:' > Makefile\n", "Makefile (changed by a check's command)"),
+    ] {
+        let own = [("prepare.sh", before), judge, makefile, package];
+        let fixture = VerifyFixture::with_files(spec, &own);
+        let examiner = fixture.prepared().await;
+        let program = if named.is_empty() { ADDS } else { "echo 5\n" };
+        fixture.commit(&[("calc.sh", program), ("prepare.sh", after)]);
+        let message = examiner.assert_claim("A", Assurance::Verified, &[named]).await.message;
+        assert_eq!(message.contains("changed by"), !named.is_empty(), "{after}: {message}");
+    }
+}
+
+/// The first file that a pattern finds may be another one.
+#[tokio::test]
+async fn what_a_pattern_finds_beside_protected_files_is_named() {
+    let spec = "# Calc\n\n```check A protect=tests/**\n$ sh $(git ls-files '*run.sh' | head -1)\n```\n";
+    let own =
+        [("tests/run.sh", "[ \"$(sh calc.sh add 2 3)\" = 5 ]\n"), ("x/dry-run.sh", ""), ("y/rerun.sh", "")];
+    let fixture = VerifyFixture::with_files(spec, &own);
+    let examiner = fixture.prepared().await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("a/prerun.sh", "")]);
+    let message = examiner
+        .assert_claim("A", Assurance::Verified, &["changed with the work: a/prerun.sh."])
+        .await
+        .message;
+    assert!(!message.contains("dry-run.sh") && !message.contains("rerun.sh,"), "{message}");
+    // What the user had may be changed too, and other files are the program.
+    fixture.git(&["rm", "-q", "a/prerun.sh"]);
+    fixture.commit(&[("calc.sh", ADDS), ("a/walk.sh", "")]);
+    let message = examiner.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("walk.sh"), "{message}");
+}
