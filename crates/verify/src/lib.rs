@@ -2,6 +2,7 @@
 //! change, and evidence that anyone can inspect.
 
 mod added_files;
+mod beside_protected;
 mod blocking;
 mod briefing;
 mod cargo_manifest;
@@ -14,6 +15,7 @@ mod checks;
 mod checks_file;
 mod commit_objects;
 mod commit_source;
+mod compared_files;
 mod copied_tree;
 mod current_builder;
 mod decide;
@@ -33,6 +35,7 @@ mod left_changed;
 mod linked_directories;
 mod make_rules;
 mod manifest_before;
+mod named_paths;
 mod namesakes;
 mod new_settings;
 mod no_commit;

@@ -4,22 +4,27 @@ use std::collections::BTreeMap;
 
 use autonoe_core::check::Check;
 use autonoe_core::file_names::list_names;
-use autonoe_store::{CheckRegistry, Project, ProtectedPath};
+use autonoe_store::{CheckRegistry, Project};
 use serde::{Deserialize, Serialize};
 
+use crate::beside_protected::{
+    has_tests_of_cargo, is_among_protected, is_beside_protected, is_protected, is_with_protected_module,
+};
 use crate::cargo_manifest::changed_settings;
 use crate::checkout::Checkout;
-use crate::deciding_files::{DecidingKind, concerns, kind_by_name};
+use crate::compared_files::ComparedFiles;
+use crate::deciding_files::DecidingKind;
 use crate::discovery::{
     imports, is_imported_from, is_run_with, mentions, module_run_as, package_of, searched_for_tests,
 };
 use crate::harmless_settings::has_harmless_forms;
 use crate::judge_languages::JudgeLanguages;
+use crate::named_paths::{is_named_in, is_searched};
 use crate::namesakes::Namesakes;
 use crate::oracles::is_protected_by;
-use crate::packages::{described_as_gone, is_npm_package, is_package, left_out_a_test, listed_in};
+use crate::packages::{described_as_gone, is_npm_package, left_out_a_test};
 use crate::runner_files::{
-    has_customary_name, is_code, is_option, module_directory, package_of_shadow, whole_package,
+    has_customary_name, is_option, module_directory, package_of_shadow, whole_package,
 };
 use crate::test_files::{TestPatterns, TestPlaces, is_in_tests, is_test_file};
 use crate::user_scripts::{rules_of_user, scripts_of_user};
@@ -133,7 +138,16 @@ impl NotedFiles {
         let searched = searched_for_tests(texts.iter().chain(&with_rules));
         // Nothing is known about a project whose checks were new before this was looked at.
         let Some(known) = &registry.deciding_files else { return noted.read_by(reaches) };
-        for (path, file) in checkout.deciding_files() {
+        let compared = ComparedFiles {
+            registry,
+            checkout,
+            checks,
+            known,
+            now: checkout.deciding_files(),
+            scripts: &own,
+            with_rules: &with_rules,
+        };
+        for (path, file) in compared.now.clone() {
             let before = known.get(&path);
             let is_same = before.is_some_and(|before| file.is(before));
             let before = before.filter(|before| !before.is_empty());
@@ -145,8 +159,7 @@ impl NotedFiles {
             }
             let is_named = noted.runner_files.contains(&path);
             let is_decided = is_same || is_named || is_protected(registry, &path);
-            let scripts = if let DecidingKind::SettingsOf(_) = file.kind { &with_rules } else { &own };
-            if is_decided || !is_read(&path) || !concerns(file.kind, checks, scripts) {
+            if is_decided || !is_read(&path) || !compared.concerns(file.kind) {
                 continue;
             }
             match (file.kind, before) {
@@ -223,31 +236,14 @@ impl NotedFiles {
                 (DecidingKind::ListedPackage, _) => {}
             }
         }
-        let now = checkout.deciding_files();
-        let is_listed =
-            |entry: &str| now.get(entry).is_some_and(|file| file.kind == DecidingKind::ListedPackage);
-        let is_lost = |entry: &&String| {
-            is_package(entry) && !is_listed(entry) && !is_protected(registry, listed_in(entry))
-        };
-        // Nothing is known before it was checked out.
-        let lost = known.keys().filter(is_lost).filter(|_| checkout.is_looked_at());
-        let is_run =
-            |entry: &&String| !is_npm_package(entry) || concerns(DecidingKind::Package, checks, &own);
-        noted.lost_packages = lost.filter(is_run).cloned().collect();
+        noted.lost_packages = compared.lost_packages();
         for entry in &noted.lost_packages {
             match is_npm_package(entry) {
                 true => noted.run_by_checks.push(described_as_gone(entry)),
                 false => noted.changed_settings.push(described_as_gone(entry)),
             }
         }
-        for path in known.keys().filter(|path| !now.contains_key(*path) && !is_protected(registry, path)) {
-            let kind = kind_by_name(path).filter(|_| checkout.is_looked_at());
-            let scripts = if let Some(DecidingKind::SettingsOf(_)) = kind { &with_rules } else { &own };
-            let Some(kind) = kind.filter(|kind| concerns(*kind, checks, scripts)) else { continue };
-            let gone = match checkout.has_entry(path) {
-                true => path.clone(),
-                false => format!("{path} (removed)"),
-            };
+        for (kind, gone) in compared.gone_files() {
             match kind {
                 // What was in it is named.
                 DecidingKind::Manifest => {}
@@ -269,18 +265,7 @@ impl NotedFiles {
             |path: &String| noted.runner_files.contains(path) || noted.run_by_checks.contains(path);
         let found: Vec<String> = found.into_iter().filter(|path| !is_test(path) && !is_named(path)).collect();
         noted.run_by_checks.extend(found);
-        for (path, change) in checkout.changed_by_checks() {
-            // Protected ones are restored, and those that were added to them are taken away.
-            let is_restored = |(file, _): &(ProtectedPath, _)| file.to_string() == path;
-            let is_ours = checkout.changed.get().into_iter().flatten().any(is_restored);
-            let kind = now.get(&path).map(|file| file.kind);
-            let kind = kind.filter(|_| !is_ours && !is_protected(registry, &path));
-            let scripts = if let Some(DecidingKind::SettingsOf(_)) = kind { &with_rules } else { &own };
-            let is_known = registry.runner_files.as_ref().is_some_and(|known| known.contains(&change));
-            if !is_known && kind.is_some_and(|kind| concerns(kind, checks, scripts)) {
-                noted.run_by_checks.push(format!("{path} (changed by a check's command)"));
-            }
-        }
+        noted.run_by_checks.extend(compared.changed_by_commands());
         // Only the first of many are named.
         let mut same: BTreeMap<String, usize> = BTreeMap::new();
         for file in &noted.runner_files {
@@ -383,10 +368,6 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-fn is_protected(registry: &CheckRegistry, path: &str) -> bool {
-    registry.files.contains_key(&ProtectedPath::new(path))
-}
-
 /// Files that test runners read by themselves, and that were not there when the checks were new.
 fn new_runner_files(
     registry: &CheckRegistry,
@@ -406,82 +387,6 @@ fn new_runner_files(
     });
     let own = checkout.runner_files().into_iter();
     own.filter(|file| is_new(file) && is_read(file) && is_deciding(file)).chain(found).collect()
-}
-
-/// Whether tests of the package of a manifest may be protected.
-fn has_tests_of_cargo(registry: &CheckRegistry, manifest: &str) -> bool {
-    let directory = manifest.strip_suffix("Cargo.toml").unwrap_or(manifest);
-    let mut files = registry.files.keys().map(ToString::to_string);
-    files.any(|file| file.starts_with(directory) && file.ends_with(".rs"))
-}
-
-/// Whether a path is that of a protected file, or of a directory with some.
-fn is_among_protected(registry: &CheckRegistry, path: &str) -> bool {
-    let below =
-        |file: String| file.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    registry.files.keys().any(|file| below(file.to_string()))
-}
-
-/// Whether a file is code among protected tests, which no pattern takes away from checks: in their directory, or a package below it.
-fn is_beside_protected(registry: &CheckRegistry, path: &str) -> bool {
-    let parent = |path: &str| path.rsplit_once('/').map(|(directory, _)| directory.to_owned());
-    let Some(directory) = parent(path).filter(|_| is_code(path) && is_in_tests(path)) else { return false };
-    let is_among = |file: String| {
-        parent(&file).is_some_and(|tests| {
-            tests == directory || (package_of(path).is_some() && directory.starts_with(&format!("{tests}/")))
-        })
-    };
-    registry.files.keys().any(|file| is_among(file.to_string()))
-        && !registry.globs.iter().any(|glob| is_protected_by(glob, path))
-}
-
-/// Whether a file makes a package of the directory of a protected module, so that it runs when that one is imported.
-fn is_with_protected_module(registry: &CheckRegistry, path: &str) -> bool {
-    let is_in = |package: &str, file: String| {
-        let module = file.strip_prefix(package).and_then(|rest| rest.strip_prefix('/'));
-        module.is_some_and(|module| module.ends_with(".py") && !module.contains('/'))
-    };
-    let mut files = registry.files.keys().map(ToString::to_string);
-    package_of(path).is_some_and(|package| files.any(|file| is_in(package, file)))
-}
-
-/// Whether Python may look for modules in a directory: a command names it or a file in it, or protected files are in it.
-fn is_searched(directory: &str, registry: &CheckRegistry, commands: &[String]) -> bool {
-    let is_in = |path: &str| path.rsplit_once('/').is_some_and(|(parent, _)| parent == directory);
-    let names = |statement: &str| {
-        let mut before = "";
-        let mut is_import = false;
-        statement.split(ends_word).filter(|word| !word.is_empty()).any(|word| {
-            // A module that is named is found from a directory that is searched already: with `python3 -m calc`, the current one.
-            let is_module = is_import || before == "-m";
-            is_import |= ["from", "import"].contains(&word);
-            before = word;
-            let path = below_a_variable(word).trim_end_matches('/');
-            is_in(path) || (path == directory && !is_module)
-        })
-    };
-    registry.files.keys().any(|file| is_in(&file.to_string()))
-        || commands.iter().flat_map(|command| command.split(['\n', ';', '&', '|'])).any(names)
-}
-
-/// A path without what it begins with, if that is computed: `src` of `./src`, `$PWD/src`, and of the rest of `$(pwd)/src` and of Python's
-/// `f"{top}/src"`.
-fn below_a_variable(word: &str) -> &str {
-    let word = match word.split_once('/') {
-        Some((first, rest)) if first.starts_with('$') || first.ends_with('}') => rest,
-        _ => word,
-    };
-    word.trim_start_matches("./").trim_start_matches('/')
-}
-
-/// Whether a word of the commands is the path of a file.
-fn is_named_in(commands: &[String], path: &str) -> bool {
-    let mut words = commands.iter().flat_map(|command| command.split(|c| ends_word(c) || ";&|".contains(c)));
-    words.any(|word| word.trim_start_matches("./") == path)
-}
-
-fn ends_word(c: char) -> bool {
-    c.is_whitespace() || "\"'`()=:,".contains(c)
 }
 
 #[cfg(test)]
