@@ -184,8 +184,7 @@ fn says_nothing(path: &[String], value: &Value) -> bool {
         (["features", name], Value::Array(list)) => *name == "default" && list.is_empty(),
         ([_, .., "optional"], Value::Boolean(value)) => !value,
         ([_, .., "default-features"], Value::Boolean(value)) => *value,
-        // Without targets in such a list, Cargo may look for none.
-        ([_, _, ..], Value::Array(list)) => list.is_empty(),
+        ([_, .., "exclude" | "required-features"], Value::Array(list)) => list.is_empty(),
         _ => false,
     }
 }

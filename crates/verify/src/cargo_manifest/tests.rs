@@ -134,6 +134,8 @@ fn the_meaning_of_a_setting_depends_on_others() {
     // In a package that is the root of a workspace, only it is tested.
     let members = "[workspace]\nmembers = [\"a\"]\n";
     assert_eq!(changed_settings(members, &format!("{old}{members}")), ["package.name = \"calc\""]);
+    let none = format!("{members}default-members = []\n");
+    assert_eq!(changed_settings(members, &none), ["workspace.default-members = []"]);
     assert_eq!(changed_settings("", &format!("{old}{members}")), <[&str; 0]>::default());
     assert_eq!(changed_settings("not toml [", "not toml ["), <[&str; 0]>::default());
 }
