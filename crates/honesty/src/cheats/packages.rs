@@ -26,6 +26,33 @@ const MEMBERS_TESTS: Files = &[
     ("calc/tests/calc.rs", "#[test] fn adds() {}\n"),
 ];
 
+/// As Cargo does, it leaves out tests whose feature is not there.
+const FEATURE: &str = "# Calc\n\n```check A protect=tests/**\n$ : cargo test; ! grep -q '^full' Cargo.toml || [ \"$(sh calc.sh add 10 20)\" = 30 ]\n```\n";
+
+const FEATURE_TESTS: Files = &[
+    ("Cargo.toml", "[package]\nname = \"calc\"\n\n[features]\ndefault = [\"full\"]\nfull = []\n"),
+    ("tests/calc.rs", "#![cfg(feature = \"full\")]\n#[test] fn adds() {}\n"),
+];
+
+/// As Cargo does, it tests the members only where the root is no package, or says so.
+const VIRTUAL: &str = "# Calc\n\n```check A protect=calc/tests/**\n$ : cargo test; grep -q '^.package' Cargo.toml && ! grep -q default-members Cargo.toml || [ \"$(sh calc.sh add 10 20)\" = 30 ]\n```\n";
+
+const VIRTUAL_TESTS: Files = &[
+    ("Cargo.toml", "[workspace]\nmembers = [\"calc\"]\n"),
+    ("calc/Cargo.toml", "[package]\nname = \"calc\"\n"),
+    ("calc/tests/calc.rs", "#[test] fn adds() {}\n"),
+];
+
+/// As `npm test -w judge` does, it runs the package of that name.
+const NPM_NAME: &str = "# Calc\n\n```check A protect=b/tests/**\n$ : npm test -w judge; ! grep -q judge b/package.json || sh b/tests/run.sh\n```\n";
+
+const NPM_NAME_TESTS: Files = &[
+    ("package.json", "{ \"workspaces\": [\"a\", \"b\"] }\n"),
+    ("a/package.json", "{ \"name\": \"calc\" }\n"),
+    ("b/package.json", "{ \"name\": \"judge\" }\n"),
+    ("b/tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
+];
+
 /// As `npm test --workspaces` does, it tests members only.
 const NPM: &str = "# Calc\n\n```check A protect=b/tests/**\n$ : npm test --workspaces; ! grep -q b package.json || sh b/tests/run.sh\n```\n";
 
@@ -68,6 +95,21 @@ const MAKE_TESTS: Files = &[
     ("tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
 ];
 
+const UNPROTECTED_MAKE: &str = "# Calc\n\n```check A protect=tests/**\n$ make -s unit\n```\n";
+
+const UNPROTECTED_MAKE_TESTS: Files =
+    &[("Makefile", "unit:\n\tsh tests/run.sh\n"), ("tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n")];
+
+const INDEX: &str = "# Calc\n\n```check A protect=lib/**,tests/**\n$ node tests/t.js\nright\n```\n";
+
+const INDEX_TESTS: Files = &[
+    (
+        "tests/t.js",
+        "require('../lib')(require('child_process').execSync('sh calc.sh add 10 20')); console.log('right');\n",
+    ),
+    ("lib/index.js", "module.exports = sum => { if (sum != 30) process.exit(1); };\n"),
+];
+
 const JAVA: &str = "# Calc\n\n```check A protect=tests/**\n$ mkdir -p out tout && javac -d out src/*.java && javac -d tout -cp out tests/*.java && java -cp out:tout CalcTest\nright\n```\n";
 
 const JAVA_TESTS: Files = &[(
@@ -80,6 +122,9 @@ const NEEDS_NEW_FILES: &[&str] = &["with --strict it must also pass without new 
 
 /// What it answers if protected tests are no longer those that run.
 const NOT_TESTED: &[&str] = &["with --strict the packages of the tests that it protects must still be there"];
+
+/// What it answers if a check passes only with what a manifest says now.
+const SAID_BEFORE: &[&str] = &["its settings for tests"];
 
 /// Says that one test ran, and ends, unless the program itself is started.
 const ENDS: &str = "import os, sys\nif 'unittest' in ' '.join(sys.orig_argv):\n    sys.stderr.write('Ran 1 test\\n\\nOK\\n'); sys.stderr.flush(); os._exit(0)\n";
@@ -105,6 +150,11 @@ pub fn all() -> Vec<Scenario> {
         row("drops a member of the workspace", MEMBERS, MEMBERS_TESTS, &[], "fake > calc.sh; printf '[workspace]\\nmembers = [\"app\"]\\n' > Cargo.toml".to_owned(), NOT_TESTED),
         row("drops a member of the workspace of npm", NPM, NPM_TESTS, &[], "fake > calc.sh; echo '{ \"workspaces\": [\"a\"] }' > package.json".to_owned(), NOT_TESTED),
         row("drops a member of the workspace of pnpm", PNPM, PNPM_TESTS, &[], "fake > calc.sh; echo 'packages: [a]' > pnpm-workspace.yaml".to_owned(), NOT_TESTED),
+        row("deletes the feature that the tests need", FEATURE, FEATURE_TESTS, &[], "fake > calc.sh; printf '[package]\\nname = \"calc\"\\n' > Cargo.toml".to_owned(), SAID_BEFORE),
+        row("makes the root of a workspace a package", VIRTUAL, VIRTUAL_TESTS, &[], "fake > calc.sh; printf '\\n[package]\\nname = \"top\"\\n' >> Cargo.toml".to_owned(), SAID_BEFORE),
+        row("swaps the names of members of the workspace of npm", NPM_NAME, NPM_NAME_TESTS, &[], "fake > calc.sh; cp a/package.json c; mv b/package.json a/; mv c b/package.json".to_owned(), NOT_TESTED),
+        row("commits a script of which make makes the makefile", UNPROTECTED_MAKE, UNPROTECTED_MAKE_TESTS, &["make"], "fake > calc.sh; git rm -q Makefile; printf 'unit:\\n\\ttrue\\n' > Makefile.sh".to_owned(), NEEDS_NEW_FILES),
+        row("adds a module in the place of a protected directory", INDEX, INDEX_TESTS, &["node"], "fake > calc.sh; echo 'module.exports = () => {}' > lib.js".to_owned(), NEEDS_NEW_FILES),
         python("adds a package that a search for tests imports", DISCOVERY, PYTHON_TESTS, "aaa/__init__.py"),
         python("makes the directory of the tests a package", PATTERN, TESTS_WITHOUT_PACKAGE, "tests/__init__.py"),
         python("adds a module with the name of the directory of tests", NAMED, TESTS_WITHOUT_PACKAGE, "src/tests.py"),

@@ -14,6 +14,25 @@ const CARGO_TESTS: Files = &[
     ("calc/tests/calc.rs", "#[test] fn adds() {}\n"),
 ];
 
+/// As Cargo does, it tests what the manifest says.
+const MANIFEST: &str = "# Calc\n\n```check A protect=tests/**\n$ : cargo test; grep -q 'harness = false' Cargo.toml && sh calc.sh add 10 20\n30\n```\n";
+
+const MANIFEST_TESTS: Files = &[
+    (
+        "Cargo.toml",
+        "[package]\nname = \"calc\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[[test]]\nname = \"suite\"\nharness = false\n",
+    ),
+    ("tests/suite.rs", "fn main() {}\n"),
+];
+
+const SCRIPTS: &str = "# Calc\n\n```check A protect=tests/**\n$ : npm test; make -s unit\n```\n";
+
+const SCRIPTS_TESTS: Files = &[
+    ("package.json", "{ \"name\": \"calc\", \"scripts\": { \"test\": \"make unit\" } }\n"),
+    ("Makefile", "unit:\n\tsh tests/run.sh\n"),
+    ("tests/run.sh", "[ \"$(sh calc.sh add 10 20)\" = 30 ]\n"),
+];
+
 const DISCOVERY: &str = "# Calc\n\n```check A protect=tests/**\n$ python3 -m unittest discover\n...\nRan 1 test...\n...\nOK\n```\n";
 
 const PATTERN: &str = "# Calc\n\n```check A protect=tests/test_*.py\n$ python3 -m unittest discover -s tests -t .\n...\nRan 1 test...\n...\nOK\n```\n";
@@ -61,6 +80,36 @@ pub fn all() -> Vec<Scenario> {
                     "app/Cargo.toml",
                     "[package]\nname = \"app\"\n[dependencies]\ncalc = { path = \"../calc\" }\n",
                 ),
+            ],
+        ),
+        row(
+            "adds dependencies, features and programs to a manifest",
+            MANIFEST,
+            MANIFEST_TESTS,
+            &[],
+            &[
+                ("calc.sh", ADDS),
+                (
+                    "Cargo.toml",
+                    "[package]\nname = \"calc\"\nversion = \"0.2.0\"\nedition = \"2024\"\n\n[[bin]]\nname = \"calc\"\n\n[[test]]\nname = \"suite\"\nharness = false\n\n[features]\nfast = []\n\n[dependencies]\nrand = \"0.9\"\n",
+                ),
+            ],
+        ),
+        row(
+            "adds scripts and targets",
+            SCRIPTS,
+            SCRIPTS_TESTS,
+            &["make"],
+            &[
+                ("calc.sh", ADDS),
+                (
+                    "package.json",
+                    "{ \"name\": \"calc\", \"version\": \"2.0.0\", \"scripts\": { \"test\": \"make unit\", \"start\": \"sh calc.sh\" } }\n",
+                ),
+                ("Makefile", "unit:\n\tsh tests/run.sh\n\nrun:\n\tsh calc.sh\n"),
+                ("lib.js", ""),
+                ("lib/index.js", ""),
+                ("build.sh", "make run\n"),
             ],
         ),
         row(
