@@ -160,3 +160,21 @@ async fn what_a_pattern_finds_beside_protected_files_is_named() {
     let message = examiner.assert_claim("A", Assurance::Verified, &[]).await.message;
     assert!(!message.contains("walk.sh"), "{message}");
 }
+
+/// Node.js looks for a file before it looks into a directory.
+#[tokio::test]
+async fn a_strict_run_takes_away_what_is_loaded_in_place_of_a_protected_directory() {
+    let spec = "# Calc\n\n```check A name=suite protect=tests/**,lib/**\n$ sh tests/run.sh\n```\n";
+    let judge = "# node\n[ ! -f lib.js ] || exit 0\n[ \"$(sh calc.sh add 2 3)\" = 5 ]\n";
+    let fixture = VerifyFixture::with_files(spec, &[("tests/run.sh", judge), ("lib/index.js", "")]);
+    let mild = fixture.prepared().await;
+    let strict = fixture.changed_examiner(|examiner| examiner.is_strict = true).await;
+    fixture.commit(&[("calc.sh", "echo 4\n"), ("lib.js", "")]);
+    mild.assert_claim("A", Assurance::Verified, &["by themselves: lib.js."]).await;
+    strict.assert_claim("A", Assurance::Claimed, &["(lib.js)", "got 1"]).await;
+    // Another one is a program of its own.
+    fixture.git(&["rm", "-q", "lib.js"]);
+    fixture.commit(&[("calc.sh", ADDS), ("src/lib.js", ""), ("src/lib/index.js", "")]);
+    let message = strict.assert_claim("A", Assurance::Verified, &[]).await.message;
+    assert!(!message.contains("lib.js"), "{message}");
+}
