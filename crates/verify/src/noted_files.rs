@@ -150,7 +150,12 @@ impl NotedFiles {
         for (path, file) in compared.now.clone() {
             let before = known.get(&path);
             let is_same = before.is_some_and(|before| file.is(before));
-            let before = before.filter(|before| !before.is_empty());
+            // One that said nothing is as good as none.
+            let may_be_empty = matches!(
+                file.kind,
+                DecidingKind::Manifest | DecidingKind::Package | DecidingKind::PythonPackage
+            );
+            let before = before.filter(|before| !(may_be_empty && before.is_empty()));
             let says_nothing = file.fingerprint.is_empty() && before.is_none();
             let is_with_module = is_with_protected_module(registry, &path);
             // Tests are often made a package.
