@@ -183,14 +183,9 @@ impl ContainedWalk<'_> {
         let script = Rc::clone(&self.script);
         let outer = Rc::clone(&self.input);
         for redirect in &command.redirects {
-            match &redirect.target {
-                Target::Word(word) => self.word(word)?,
-                Target::HereDocument(slot) => {
-                    script.bodies.get(*slot).map_or(Ok(()), |body| self.word(body))?
-                }
-            }
-            let words = outputs::texts_of(command, &script.bodies);
-            let read = self.in_each_case(&words, &[], |walk| walk.redirected(redirect));
+            let Some(word) = outputs::text_of(redirect, &script.bodies) else { continue };
+            self.word(word)?;
+            let read = self.in_each_case(&[word], &[], |walk| walk.redirected(redirect));
             self.add_input(read.into_iter().flatten().collect());
         }
         let result = self.kind(&command.kind);

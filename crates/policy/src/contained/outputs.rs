@@ -213,13 +213,12 @@ pub fn commands(list: &List) -> Vec<&Command> {
         .collect()
 }
 
-/// The words that a command's redirections make it read.
-pub fn texts_of<'w>(command: &'w Command, bodies: &'w [Word]) -> Vec<&'w Word> {
-    let target = |redirect: &'w Redirect| match &redirect.target {
+/// The word of a redirection, or the text of its here-document.
+pub fn text_of<'w>(redirect: &'w Redirect, bodies: &'w [Word]) -> Option<&'w Word> {
+    match &redirect.target {
         Target::Word(word) => Some(word),
         Target::HereDocument(slot) => bodies.get(*slot),
-    };
-    command.redirects.iter().filter_map(target).collect()
+    }
 }
 
 /// The variables that `read` or `mapfile` sets one by one, and the array that `read -a` sets.
