@@ -37,9 +37,7 @@ use std::rc::Rc;
 
 use crate::policy_options::PolicyOptions;
 use crate::shell;
-use crate::shell::ast::{
-    Assignment, Command, Operation, Part, Script, Simple, Target, Value as Assigned, Word,
-};
+use crate::shell::ast::{Assignment, Command, Operation, Part, Script, Simple, Value as Assigned, Word};
 use crate::verdict::{CommandDecision, CommandVerdict, Denial, RuleResult, deny_with_hint};
 use crate::words::{Arg, literal};
 
