@@ -39,7 +39,8 @@ pub(super) fn problems(tasks: &[Task], lines: &[usize]) -> Vec<(usize, RoadmapPr
                 found.push(RoadmapProblem::DependsOnItself.at(*line));
             } else if !known.contains_key(id.as_str()) {
                 let candidates = if found.len() < SUGGESTIONS { tasks } else { &[] };
-                found.push(unknown(id, candidates).at(*line));
+                let others = candidates.iter().filter(|other| other.id != task.id);
+                found.push(unknown(id, others).at(*line));
             }
         }
     }
@@ -51,8 +52,8 @@ pub(super) fn problems(tasks: &[Task], lines: &[usize]) -> Vec<(usize, RoadmapPr
     found
 }
 
-fn unknown(id: &TaskId, tasks: &[Task]) -> RoadmapProblem {
-    let meant = values::meant(id.as_str(), tasks.iter().map(|task| task.id.as_str())).map(str::to_owned);
+fn unknown<'a>(id: &TaskId, others: impl Iterator<Item = &'a Task>) -> RoadmapProblem {
+    let meant = values::meant(id.as_str(), others.map(|task| task.id.as_str())).map(str::to_owned);
     RoadmapProblem::UnknownDependency { name: values::quoted(id.as_str()), meant }
 }
 
