@@ -22,6 +22,11 @@ const REMEMBERED: usize = 500;
 /// Lists the commits that `$2` has and `$3` does not; in the repository `$1`.
 const BEYOND: &str = r#"git --git-dir="$1" rev-list --topo-order "$2" "^$3""#;
 
+/// Prints how many commits `$2` has that `$3` does not, and how many of them none of the other commits has, in the repository `$1`.
+const NOT_LANDED: &str = r#"export GIT_DIR="$1"; commit=$2 head=$3; shift 3
+git rev-list --count "$commit" "^$head"
+git rev-list --count --ignore-missing "$commit" "^$head" --not "$@""#;
+
 /// Whether the changes of `$2` are on the way to `$3` in other commits, as after a rebase, or a commit there has all of its changes or its files,
 /// as after a squash; in the repository `$1`. What they stand on up to `$4`, if that is not empty and the user has dropped it, does not count.
 const IS_REWRITTEN: &str = r#"export GIT_DIR="$1"
@@ -126,7 +131,7 @@ impl Hub {
     }
 
     /// Whether the branch on which runs land is at another commit than the last one that has landed there. `named_tip` is the commit of a branch
-    /// that the user has named.
+    /// that the user has named. Nobody knows after the project was moved, or where nothing has landed.
     pub(crate) fn has_moved(
         &self,
         target: &LandingTarget,
@@ -138,7 +143,7 @@ impl Hub {
             LandingTarget::CheckedOut => (None, from.commit.as_deref()),
         };
         let landed = self.all_landings().into_iter().rfind(|landing| landing.branch.as_ref() == branch);
-        landed.is_some_and(|landed| Some(landed.commit.as_str()) != now)
+        landed.is_none_or(|landed| Some(landed.commit.as_str()) != now)
     }
 
     /// Notes that the user's branch, which is checked out, has a commit, and with it all that is settled.
@@ -240,12 +245,18 @@ impl Hub {
         let Some(head) = from.commit.as_deref().filter(|head| !landed.is_empty() && *head != commit) else {
             return Ok(Removed::Nothing);
         };
-        let beyond = self.commits_beyond(commit, head).await?;
-        let is_landed = |commit: &str| landed.contains(commit);
-        Ok(match beyond.lines().any(is_landed) {
-            false => Removed::Nothing,
-            true if is_landed(commit) => Removed::All,
-            true => Removed::Part,
+        // What workers have committed landed with what it was merged into.
+        let git = self.layout.git_dir().display().to_string();
+        let args = [git.as_str(), commit, head].into_iter().chain(landed.iter().map(String::as_str));
+        let room = self.room(self.layout.readable(), [])?;
+        let counted = room.run(NOT_LANDED, args).await;
+        room.close().await;
+        let counted = counted?.stdout;
+        let mut counts = counted.lines();
+        Ok(match (counts.next(), counts.next()) {
+            (all, left) if all == left => Removed::Nothing,
+            (_, Some("0")) => Removed::All,
+            _ => Removed::Part,
         })
     }
 

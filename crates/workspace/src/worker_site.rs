@@ -125,10 +125,11 @@ impl WorkerSite {
             return Ok(());
         }
         // This run may have gone on after something of it was discarded.
-        let is_discarded = (!is_own && hub.is_discarded_worker(&held.branch))
+        let removed = hub.removed(&commit, from).await?;
+        let is_discarded = removed == Removed::All
+            || (!is_own && hub.is_discarded_worker(&held.branch))
             || hub.is_discarded(&self.branch, &commit, from).await?;
-        let is_dropped =
-            !hub.has_begin(&held.begin, from).await? || hub.removed(&commit, from).await? != Removed::Nothing;
+        let is_dropped = removed == Removed::Part || !hub.has_begin(&held.begin, from).await?;
         if !is_discarded && !is_dropped {
             // It may come to stand on what the user has committed since, too.
             return self.hold(&workspace, &held.id).map_err(|error| hub.unwritable(&error));

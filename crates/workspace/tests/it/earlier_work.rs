@@ -13,6 +13,13 @@ async fn run(fixture: &HubFixture, number: i64) -> WorkspaceSite {
         .unwrap()
 }
 
+async fn run_landing(fixture: &HubFixture, number: i64) -> WorkspaceSite {
+    let options = SiteOptions { when: LandWhen::Passed, ..SiteOptions::default() };
+    WorkspaceSite::prepare(fixture.hub.clone(), number, Start::New, options, &Settled::default())
+        .await
+        .unwrap()
+}
+
 /// The subjects of the commits in the workspace that are not the user's.
 fn ahead(fixture: &HubFixture, site: &WorkspaceSite) -> String {
     let head = fixture.git(&["rev-parse", "HEAD"]);
@@ -190,6 +197,38 @@ async fn commits_that_the_user_has_reset_do_not_come_back_with_the_work() {
     let site = run(&fixture, 2).await;
     assert_eq!(ahead(&fixture, &site), "");
     assert_eq!(site.workers(&names).await.unwrap()[0].held(), None);
+}
+
+/// It has landed below a merge with the work of others.
+#[tokio::test]
+async fn what_a_worker_has_finished_and_the_user_has_reset_is_not_continued() {
+    let fixture = HubFixture::new().await;
+    let mut site = run_landing(&fixture, 1).await;
+    let names = ["worker-1".to_owned(), "worker-2".to_owned()];
+    let workers = site.workers(&names).await.unwrap();
+    site.leave().await.unwrap();
+    for (worker, id) in workers.iter().zip(["A", "B"]) {
+        worker.begin(id).await.unwrap();
+        let tree =
+            fixture.home().join(format!("state/hub/workspaces/{}/tree", names[usize::from(id == "B")]));
+        crate::fixture::write(&tree.join(id), "agent\n");
+        fixture.git_in(&tree, &["add", "--all"]);
+        fixture.git_in(&tree, &["commit", "-q", "-m", id]);
+    }
+    for worker in &workers {
+        let mut turn = worker.queue().turn().await.unwrap();
+        turn.add(worker, "Merge").await.unwrap();
+        turn.accept(|| {}).unwrap();
+    }
+    let passed = Settled { passed: ["A".to_owned(), "B".to_owned()].into(), ..Settled::default() };
+    site.session_ended(1, &passed).await.unwrap();
+    site.run_ended(&passed).await.unwrap();
+    assert_eq!(fixture.git(&["log", "-1", "--format=%s"]), "Merge");
+    fixture.git(&["reset", "-q", "--hard", &fixture.git(&["rev-list", "--max-parents=0", "HEAD"])]);
+    let site = run_landing(&fixture, 2).await;
+    for worker in site.workers(&names).await.unwrap() {
+        assert_eq!((worker.held(), worker.left_behind), (None, None));
+    }
 }
 
 /// A killed run is continued, with what its workers have begun.
