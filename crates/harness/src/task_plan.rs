@@ -58,6 +58,8 @@ pub struct TaskPlanSetup {
     pub growth: Option<NonZeroUsize>,
     /// Whether the run ends at a time of the user's.
     pub has_time_limit: bool,
+    /// Whether sessions work in the user's checkout, of which nobody knows what has become of it since the last one.
+    pub is_in_place: bool,
     /// Called for every event, after it is on record.
     pub on_event: Box<dyn Fn(&RunEvent) + Send + Sync>,
 }
@@ -72,6 +74,10 @@ pub struct TaskPlan {
     may_be_unjudged: bool,
     /// Whether nobody has looked yet for boxes that the user has unchecked since an earlier process.
     must_compare_boxes: bool,
+    /// Whether what earlier processes have completed was looked at, where nothing else does that.
+    must_look_first: bool,
+    /// Whether this process has begun a session.
+    has_begun_session: bool,
     tally: Tally,
 }
 
@@ -87,6 +93,7 @@ impl TaskPlan {
     /// Continues where an earlier process of this run stopped, or the run before, if that did not finish.
     pub async fn resume(roadmap: Roadmap, setup: TaskPlanSetup) -> Result<Self, Fault> {
         let saved = setup.memory.load().await?;
+        let must_look_first = setup.is_in_place;
         let is_new_run = saved.is_none();
         let TakenOver { tasks: state, edits, without_box } = match saved {
             Some(saved) => {
@@ -103,6 +110,8 @@ impl TaskPlan {
             is_confirmed: false,
             may_be_unjudged: true,
             must_compare_boxes: true,
+            must_look_first,
+            has_begun_session: false,
             tally: Tally::default(),
         };
         plan.state.began.get_or_insert_with(Timestamp::now);
@@ -123,9 +132,13 @@ impl TaskPlan {
     }
 
     /// Says which boxes are not the user's. A process may have been killed after it had written one.
-    fn remember_boxes(&self) {
-        let is_ours = |begun: &&BegunTask| begun.has_box || begun.record.status == TaskStatus::Completed;
-        let ours = self.state.begun.values().filter(is_ours).map(|begun| begun.task.id.to_string());
+    fn remember_boxes(&mut self) {
+        let is_completed = |begun: &BegunTask| begun.record.status == TaskStatus::Completed;
+        for begun in self.state.begun.values_mut().filter(|begun| is_completed(begun)) {
+            begun.has_box |= self.roadmap.task(begun.task.id.as_str()).is_some_and(|task| task.done);
+        }
+        let ours = self.state.begun.values().filter(|begun| begun.has_box || is_completed(begun));
+        let ours = ours.map(|begun| (begun.task.id.to_string(), is_completed(begun)));
         self.setup.file.has_written(ours, self.state.growth.added.clone());
     }
 
@@ -410,6 +423,7 @@ impl TaskPlan {
         }
         self.state.current = Some(id.clone());
         self.is_confirmed = false;
+        self.has_begun_session = true;
         self.save().await?;
         let begun = &self.state.begun[id];
         let since = begun.history.started.unwrap_or_else(Timestamp::now);
@@ -466,6 +480,10 @@ impl Plan for TaskPlan {
     async fn next(&mut self, _: &RunState) -> Result<NextAction, Fault> {
         self.setup.store.ensure_writable().await?;
         self.judge_unjudged().await?;
+        let is_completed = |begun: &BegunTask| begun.record.status == TaskStatus::Completed;
+        if std::mem::take(&mut self.must_look_first) && self.state.begun.values().any(is_completed) {
+            self.confirm_passed().await?;
+        }
         if std::mem::take(&mut self.must_compare_boxes) {
             self.check_again(&self.roadmap.clone()).await?;
         }

@@ -467,6 +467,7 @@ impl PlanContext<'_> {
             record: Arc::clone(harness),
             growth: job.growth,
             has_time_limit: job.has_time_limit,
+            is_in_place: self.work_root == self.project.root(),
             on_event: self.listener(),
         };
         let plan = Box::new(TaskPlan::resume(job.roadmap, setup).await?);

@@ -701,7 +701,7 @@ fn a_killed_roadmap_is_looked_at_first_if_the_user_has_reset_the_branch() {
     assert_eq!(tasks(&run), ["a", "b"], "{}", run.stderr);
     let commits = project.git(&["log", "-4", "--reverse", "--format=%s"]);
     assert_eq!(commits, "a\nMark the task a as completed\nb\nMark the task b as completed", "{}", run.stderr);
-    let failed = "Attempt 1 of 3 at a failed: it had passed, but its checks failed when they were run again.";
+    let failed = "The task a is open again: it had passed, but its checks failed when they were run again.";
     assert!(run.stderr.contains(failed) && !run.stderr.contains("was unchecked"), "{}", run.stderr);
 }
 

@@ -20,9 +20,14 @@ impl TaskPlan {
         let checks = self.setup.failed_checks.peek();
         let checks: Vec<String> =
             checks.iter().map(|check| format!("{}: {}", check.name, check.output)).collect();
+        let is_users_doing = !self.has_begun_session;
         let Some(begun) = self.state.begun.get_mut(id) else {
             return Ok(());
         };
+        if begun.record.status == TaskStatus::Completed && is_users_doing {
+            // What has happened to it since, no attempt of this process has done: it gets all of its attempts again.
+            begun.record.attempts = 0;
+        }
         begun.fail(why.clone(), checks);
         self.save().await?;
         let begun = &self.state.begun[id];

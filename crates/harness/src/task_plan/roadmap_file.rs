@@ -1,6 +1,6 @@
 //! The roadmap as a file of the user's: its edits while it runs, and the boxes of completed tasks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -28,8 +28,8 @@ pub struct RoadmapFile {
 #[derive(Default)]
 struct KnownText {
     text: String,
-    /// Tasks whose boxes this run has checked or unchecked.
-    own_boxes: BTreeSet<String>,
+    /// Tasks whose boxes this run has checked or unchecked, and whether they are completed.
+    own_boxes: BTreeMap<String, bool>,
     /// Those of them that nothing may commit yet.
     withheld: BTreeSet<String>,
     /// Tasks that this run has added, as they were inserted.
@@ -87,7 +87,7 @@ impl RoadmapFile {
         let mut text = before.clone();
         for (id, is_done) in boxes {
             text = set_done(&text, id, is_done).unwrap_or(text);
-            known.own_boxes.insert(id.to_owned());
+            known.own_boxes.insert(id.to_owned(), is_done);
         }
         self.replace(&before, &text)?;
         // An edit that nobody has looked at yet stays one.
@@ -123,10 +123,10 @@ impl RoadmapFile {
         }
     }
 
-    /// Boxes and tasks that this run has written, perhaps in an earlier process.
-    pub(super) fn has_written(&self, ids: impl Iterator<Item = String>, tasks: Option<String>) {
+    /// Boxes and tasks that this run has written, perhaps in an earlier process, with the boxes that are to be checked.
+    pub(super) fn has_written(&self, boxes: impl Iterator<Item = (String, bool)>, tasks: Option<String>) {
         let mut known = self.known();
-        known.own_boxes.extend(ids);
+        known.own_boxes.extend(boxes);
         known.own_tasks.extend(tasks);
     }
 
@@ -172,14 +172,17 @@ impl OwnEdits for RoadmapFile {
 
     fn describe(&self, committed: &str, now: &str) -> Option<String> {
         let known = self.known();
-        let own: BTreeSet<String> = known.own_boxes.difference(&known.withheld).cloned().collect();
+        let own = known.own_boxes.keys().filter(|id| !known.withheld.contains(*id));
+        let own: BTreeSet<String> = own.cloned().collect();
         let ((before, were_done), (after, are_done)) = (uncheck(committed, &own), uncheck(now, &own));
         // Their boxes were not checked when they were inserted.
         let without_new =
             |text: String| known.own_tasks.iter().fold(text, |text, tasks| text.replacen(tasks, "", 1));
         let (before, after) = (without_new(before), without_new(after));
         let done: Vec<&str> = are_done.difference(&were_done).copied().collect();
-        (before == after).then(|| commit_message(&self.name, &done))
+        // A process may have been killed before it had unchecked a box.
+        let is_true = done.iter().all(|id| known.own_boxes.get(*id) == Some(&true));
+        (before == after && is_true).then(|| commit_message(&self.name, &done))
     }
 }
 
@@ -270,7 +273,10 @@ mod tests {
         let (file, _) = RoadmapFile::open(project.path(), Path::new("ROADMAP.md"), &[]).expect("a roadmap");
         assert_eq!(file.describe(&now().replace("[x] **a**", "[ ] **a**"), &now()), None);
         assert_eq!(file.describe(&committed, &now()), None);
-        file.has_written(["a".to_owned(), "b".to_owned()].into_iter(), added);
+        let boxes = |b_is_done| [("a".to_owned(), true), ("b".to_owned(), b_is_done)].into_iter();
+        file.has_written(boxes(false), added.clone());
+        assert_eq!(file.describe(ROADMAP, &now()), None, "b is not completed any more");
+        file.has_written(boxes(true), added);
         assert!(file.describe(&committed, &now()).is_some());
         assert!(file.describe(&now().replace("[x] **a**", "[ ] **a**"), &now()).is_some());
     }

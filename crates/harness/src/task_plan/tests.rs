@@ -248,12 +248,13 @@ struct Fixture {
     world: Arc<World>,
     sessions: u32,
     growth: Option<NonZeroUsize>,
+    is_in_place: bool,
 }
 
 impl Fixture {
     fn new(roadmap: &str) -> Self {
         let project = tempfile::tempdir().expect("directory");
-        let fixture = Self { project, world: Arc::default(), sessions: 0, growth: None };
+        let fixture = Self { project, world: Arc::default(), sessions: 0, growth: None, is_in_place: false };
         fixture.write(roadmap);
         fixture
     }
@@ -283,6 +284,7 @@ impl Fixture {
             record: Arc::new(record),
             growth: self.growth,
             has_time_limit: false,
+            is_in_place: self.is_in_place,
             on_event: Box::new(|_| {}),
         };
         TaskPlan::resume(roadmap, setup).await.expect("resumed")
@@ -390,6 +392,52 @@ async fn a_task_that_breaks_later_loses_its_box_and_an_attempt() {
     assert_eq!(session.instruction.step.as_deref(), Some("a"));
     assert!(session.instruction.text.contains("Attempt 1 of 3 failed: it had passed, but its checks failed"));
     assert_eq!(fixture.roadmap(), "## Tasks\n- [ ] **a**: One\n- [x] **b**: Two\n");
+}
+
+/// The user has reset the branch while no process ran.
+#[tokio::test]
+async fn what_breaks_between_processes_costs_no_attempt() {
+    let mut fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n  - max_retries: 1\n- [ ] **b**: Two\n");
+    for _ in 0..3 {
+        let mut plan = fixture.plan().await;
+        let (id, _) = fixture.play(&mut plan, PASSED).await;
+        assert_eq!(id, "a");
+        fixture.world.fail_checks("a");
+    }
+    let open = "The task a is open again: it had passed, but its checks failed when they were run again.";
+    assert_eq!(
+        fixture.world.said().iter().filter(|said| *said == open).count(),
+        2,
+        "{:?}",
+        fixture.world.said()
+    );
+}
+
+/// A process that is killed after it has checked a box, and before that is on record.
+#[tokio::test]
+async fn a_box_of_a_killed_process_is_unchecked_if_it_is_not_true() {
+    let mut fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n- [ ] **b**: Two\n");
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan, PASSED).await;
+    assert!(fixture.roadmap().contains("[x] **a**"));
+    if let Some(saved) = fixture.world.saved.lock().expect("no panic").as_mut() {
+        saved["begun"]["a"]["has_box"] = false.into();
+    }
+    fixture.world.set("a", DeliverableStatus::Pending);
+    let mut plan = fixture.plan().await;
+    assert_eq!(fixture.next(&mut plan).await.instruction.step.as_deref(), Some("a"));
+    assert_eq!(fixture.roadmap(), "## Tasks\n- [ ] **a**: One\n- [ ] **b**: Two\n");
+}
+
+#[tokio::test]
+async fn what_is_completed_is_looked_at_first_in_the_users_checkout() {
+    let mut fixture = Fixture::new("## Tasks\n- [ ] **a**: One\n- [ ] **b**: Two\n");
+    fixture.is_in_place = true;
+    let mut plan = fixture.plan().await;
+    fixture.play(&mut plan, PASSED).await;
+    fixture.world.regressing.lock().expect("no panic").push("a".to_owned());
+    let mut plan = fixture.plan().await;
+    assert_eq!(fixture.next(&mut plan).await.instruction.step.as_deref(), Some("a"));
 }
 
 #[tokio::test]
