@@ -2,11 +2,24 @@
 
 use crate::words::Arg;
 
+/// Options of Gradle before a task that does not run.
+const LEFT_OUT: [&str; 3] = ["-x", "--exclude-task", "--task"];
+
 /// The task with which a call publishes; `None` if it does not.
 pub fn publishing_task(program: &str, args: &[Arg]) -> Option<String> {
     let is_publishing = if program == "sbt" { is_sbt_task } else { is_gradle_task };
+    // Gradle leaves out the task after `-x`.
+    let is_left_out = |at: usize| {
+        program != "sbt"
+            && at
+                .checked_sub(1)
+                .and_then(|before| args[before].literal())
+                .is_some_and(|option| LEFT_OUT.contains(&option))
+    };
     args.iter()
-        .filter_map(Arg::literal)
+        .enumerate()
+        .filter(|(at, _)| !is_left_out(*at))
+        .filter_map(|(_, arg)| arg.literal())
         .filter(|text| !text.starts_with('-'))
         .flat_map(|text| text.split([';', ' ', '/', ':']))
         .map(|task| task.trim_start_matches('+'))

@@ -41,6 +41,15 @@ const WRAPPERS: [&str; 157] = [
     "run-one", "cronic", "guix", "spack", "pyenv", "rbenv", "varlock", "wsl",
 ];
 
+/// Programs that run their arguments as one command, without a shell.
+#[rustfmt::skip]
+const PLAIN_WRAPPERS: [&str; 41] = [
+    "timeout", "gtimeout", "nice", "ionice", "nohup", "time", "env", "xargs", "sudo", "doas", "command", "builtin", "exec",
+    "setsid", "stdbuf", "unbuffer", "strace", "ltrace", "taskset", "chrt", "caffeinate", "faketime", "xvfb-run", "eatmydata",
+    "find", "fd", "fdfind", "npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "bun", "uvx", "pipx", "uv", "poetry", "pdm", "rye",
+    "pipenv",
+];
+
 /// Programs that run a command in a container, and the subcommands with which they do.
 #[rustfmt::skip]
 const CONTAINERS: [&str; 15] = [
@@ -139,12 +148,22 @@ impl ContainedWalk<'_> {
         if args.len() - start.min(args.len()) > MAX_SCANNED {
             return too_much();
         }
+        let before = self.variables.clone();
+        let result = self.wrapped_from(start, name, args);
+        self.variables = before;
+        result
+    }
+
+    fn wrapped_from(&mut self, start: usize, name: &str, args: &[Arg]) -> RuleResult {
         for (at, arg) in args.iter().enumerate().skip(start) {
             let Some(text) = arg.script() else { continue };
             let text = text.strip_prefix("--env=").unwrap_or(text);
             if let Some((variable, value)) = text.split_once('=') {
                 judge_variable(variable)?;
                 self.variable(variable, value)?;
+                if super::loose_commands::is_name(variable) {
+                    self.remember(variable, value);
+                }
             }
             let rest = &args[at + 1..];
             for text in [Some(text), attached_value(name, text)].into_iter().flatten() {
@@ -160,6 +179,7 @@ impl ContainedWalk<'_> {
                         }
                         self.text(text)?;
                     }
+                    true if PLAIN_WRAPPERS.contains(&name) && follows_command(&args[start..at]) => {}
                     true => self.text(text)?,
                     false => self.program(program_name(text), rest)?,
                 }
@@ -421,6 +441,28 @@ fn inner_command(name: &str, args: &[Arg]) -> Option<usize> {
             RUNNING_SUBCOMMANDS.iter().any(runs).then_some(0)
         }
     }
+}
+
+/// Whether the command of a wrapper is among its arguments so far, and takes what follows for something else than a command.
+fn follows_command(before: &[Arg]) -> bool {
+    let mut is_value = false;
+    let mut has_command = false;
+    for text in before.iter().map(|arg| arg.literal().unwrap_or("-")) {
+        let name = program_name(text);
+        let is_number = text.starts_with(|first: char| first.is_ascii_digit());
+        if matches!(text, "-c" | "--call" | "--shell-mode")
+            || WRAPPERS.contains(&name)
+            || SHELLS.contains(&name)
+        {
+            return false;
+        }
+        if text.starts_with('-') {
+            is_value = true;
+        } else if !std::mem::take(&mut is_value) && !is_number && !text.contains('=') {
+            has_command = true;
+        }
+    }
+    has_command
 }
 
 /// The text after a shell's `-c`, and what follows it: a name and the positional parameters.

@@ -93,6 +93,10 @@ pub fn is_harmless_by_option(program: &str, form: &str, args: &[Arg]) -> bool {
             let is_cluster = text.starts_with('-') && !text.starts_with("--") && text.contains('x');
             is_cluster || text == "--execute"
         }),
+        ("goreleaser", _) => {
+            let skips = |text: &str| text == "publish" || text.split(',').any(|part| part == "publish");
+            literals().any(|text| text == "--skip-publish" || text.strip_prefix("--skip=").is_some_and(skips))
+        }
         ("lerna", "version") => literals().any(|text| text == "--no-push"),
         ("mvn" | "mvnw" | "mvnd", form) if form.starts_with("release:") => {
             literals().any(|text| matches!(text, "-DdryRun" | "-DdryRun=true"))

@@ -40,7 +40,10 @@ impl ContainedWalk<'_> {
                 let unknown = UNKNOWN_PART.to_string();
                 let texts: Vec<String> =
                     texts.into_iter().map(|text| text.unwrap_or_else(|| unknown.clone())).collect();
-                Some(texts.join("\n").trim_end_matches('\n').to_owned())
+                let text = texts.join("\n").trim_end_matches('\n').to_owned();
+                // An option may make a command harmless, so it must be printed in every case.
+                let has_option = text.split_whitespace().any(|word| word.starts_with('-'));
+                (!has_option || prints_always(list)).then_some(text)
             }
         }
     }
@@ -196,6 +199,16 @@ impl ContainedWalk<'_> {
             self.variables.set(variable_of(name), known(distinct));
         }
     }
+}
+
+/// Whether a list is one plain command, whose output goes nowhere else.
+fn prints_always(list: &List) -> bool {
+    let [item] = list.0.as_slice() else { return false };
+    let [command] = item.first.commands.as_slice() else { return false };
+    let is_diverted = |redirect: &Redirect| redirect.kind != RedirectKind::Text;
+    item.rest.is_empty()
+        && matches!(command.kind, CommandKind::Simple(_))
+        && !command.redirects.iter().any(is_diverted)
 }
 
 /// All commands in a list, without those in compound ones other than groups.

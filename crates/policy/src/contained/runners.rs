@@ -6,6 +6,8 @@ use crate::words::Arg;
 
 const INTERPRETERS: [&str; 7] = ["node", "php", "ruby", "python", "python3", "bun", "tsx"];
 
+const SHELLS: [&str; 5] = ["sh", "bash", "dash", "zsh", "ksh"];
+
 /// Package managers that run a package's program by its bare name, and their words before it.
 const MANAGERS: [&str; 4] = ["bun", "yarn", "pnpm", "deno"];
 const MANAGER_WORDS: [&str; 5] = ["run", "exec", "x", "dlx", "task"];
@@ -36,6 +38,13 @@ pub fn programs<'a>(name: &str, args: &'a [Arg]) -> Vec<(&'a str, &'a [Arg])> {
         && let Some(program) = args.get(at + 1).and_then(Arg::literal)
     {
         found.push((program_name(program), &args[at + 2..]));
+    }
+    // `sh gradlew publish`
+    if SHELLS.contains(&name)
+        && let Some(at) = args.iter().position(|arg| !arg.text.starts_with(['-', '+']))
+        && let Some(script) = args[at].literal()
+    {
+        found.push((program_name(script), &args[at + 1..]));
     }
     let is_manager = MANAGERS.contains(&name);
     if !is_manager && !INTERPRETERS.contains(&name) {

@@ -54,6 +54,8 @@ pub fn commands(name: &str, args: &[Arg]) -> Vec<String> {
         "cargo" | "cargo-watch" => {
             found.extend(values_of(args, &["-x", "--exec"]).map(|value| format!("cargo {value}")));
         }
+        // `git fetch 'ext::command'`
+        "git" => found.extend(texts().filter_map(|text| text.strip_prefix("ext::")).map(str::to_owned)),
         name if AWKS.contains(&name) => found.extend(texts().flat_map(commands_of_awk)),
         name if INTERPRETERS.contains(&name) => {
             found.extend(texts().flat_map(|code| commands_of_code(name, code)))
@@ -112,21 +114,59 @@ fn commands_of_sed(script: &str) -> Vec<String> {
 
 /// `system("git push")`, `print | "git push"`, `"git push" | getline`.
 fn commands_of_awk(program: &str) -> Vec<String> {
-    static CALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"(?:system\s*\(|\|&?)\s*"((?:[^"\\]|\\.)*)"|"((?:[^"\\]|\\.)*)"\s*\|"#).ok()
-    });
-    captures(&CALL, program)
+    static CALL: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r#"(?:system\s*\(|\|&?)\s*"((?:[^"\\]|\\.)*)""#).ok());
+    static READ: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#""((?:[^"\\]|\\.)*)"\s*\|"#).ok());
+    [captures(&CALL, program), captures(&READ, program)].concat()
 }
 
 /// Calls that run a command, in the code of interpreters: `os.system('git push')`, `run(["git", "push"])`.
 fn commands_of_code(name: &str, code: &str) -> Vec<String> {
     static CALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let call = r"(?:system|exec\w*|popen\w*|Popen|spawn\w*|run|check_call|check_output|call|getoutput|passthru|shell_exec|qx)";
-        Regex::new(&format!(r#"(?s)\b{call}\s*[({{/]?\s*((?:\[?\s*(?:"[^"]*"|'[^']*')\s*[,\]]?\s*)+)"#)).ok()
+        let call = r"(?:\b(?:system|exec\w*|popen\w*|Popen|spawn\w*|posix_spawn\w*|create_subprocess_\w+|run|check_call|check_output|call|getoutput|passthru|shell_exec|open|Command|qx|qw)|%x|\$)";
+        // What comes before the command: `args=`, the mode of a process, a file handle, the flags of `run`.
+        let before = r"(?:[\w.$:]+\s*[=,]\s*[\[(]*\s*){0,2}";
+        let literal = r#"(?:"[^"]*"|'[^']*'|`[^`]*`)"#;
+        let quoted =
+            format!(r"{call}\s*[\[({{/]*\s*(?:qw)?\s*{before}((?:{literal}(?:\s|[,\[\]]|args\s*:|\{{)*)+)");
+        let bracketed = r"(?:\bqx|\bqw|%x)\s*(?:\(([^)]*)\)|\{([^}]*)\}|\[([^\]]*)\]|/([^/]*)/)";
+        Regex::new(&format!("{quoted}|{bracketed}")).ok()
     });
-    let words = |text: String| text.replace(['"', '\'', '[', ']', ','], " ");
     let runs_backquoted = matches!(name, "perl" | "ruby" | "php");
-    captures(&CALL, code).into_iter().map(words).chain(backquoted(code).filter(|_| runs_backquoted)).collect()
+    let calls = captures(&CALL, code).into_iter().map(|text| command_of_literals(&text));
+    calls.chain(backquoted(code).filter(|_| runs_backquoted)).collect()
+}
+
+/// The words in a list of literals as a command; one literal alone is a command, and so is text without any.
+fn command_of_literals(text: &str) -> String {
+    let mut literals: Vec<&str> = Vec::new();
+    let mut rest = text;
+    while let Some(open) = rest.find(['"', '\'', '`']) {
+        let quote = &rest[open..=open];
+        let Some((literal, after)) = rest[open + 1..].split_once(quote) else { break };
+        literals.push(literal);
+        rest = after;
+    }
+    // `open(F, "git push |")`, `open(F, "-|", "git", "push")`
+    literals.retain(|literal| !["-|", "|-"].contains(literal));
+    // `execvp("git", ["git", "push"])` names the program twice.
+    if let [program, name, ..] = literals.as_slice()
+        && program == name
+    {
+        literals.remove(0);
+    }
+    match literals.as_slice() {
+        [] => text.to_owned(),
+        [only] => only.trim().trim_matches('|').to_owned(),
+        words => words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" "),
+    }
+}
+
+fn shell_word(word: &str) -> String {
+    match word.contains(char::is_whitespace) {
+        true => format!("'{}'", word.replace('\'', r"'\''")),
+        false => word.to_owned(),
+    }
 }
 
 /// `` `git push` `` in Perl, Ruby and PHP.

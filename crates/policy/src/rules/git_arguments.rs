@@ -148,7 +148,7 @@ fn leads_out(text: &str) -> bool {
 }
 
 /// Long options of any subcommand whose value is a file that git reads.
-const FILES: [&str; 7] = [
+const FILES: [&str; 9] = [
     "--contents",
     "--pathspec-from-file",
     "--exclude-from",
@@ -156,6 +156,8 @@ const FILES: [&str; 7] = [
     "--ignore-revs-file",
     "--skip-list",
     "--from-file",
+    "--signature-file",
+    "--description-file",
 ];
 
 /// Short options whose value is a file that git reads, and their subcommands.
@@ -192,7 +194,12 @@ fn judge_file_option(scope: &mut CommandScope<'_>, subcommand: &str, arg: &Arg, 
         FILE_LETTERS.iter().find(|(names, _)| names.contains(&subcommand)).map(|(_, letter)| *letter);
     match letter.and_then(|letter| text.split_once(letter)) {
         Some(_) if is_attached_message(subcommand, arg) => Ok(()),
-        Some((before, _)) if before.contains(['m', 'e', 'L']) => Ok(()),
+        // What follows these letters is their value.
+        Some((before, _))
+            if before.contains(if letter == Some('F') { &['m'][..] } else { &['m', 'e', 'L'] }) =>
+        {
+            Ok(())
+        }
         Some((_, "")) => after.first().map_or(Ok(()), |value| reads::judge(scope, value)),
         Some((_, value)) => reads::judge(scope, &Arg::new(value, arg.kind)),
         None => Ok(()),
