@@ -235,6 +235,8 @@ fn is_harmless_addition(path: &[String], before: &Settings, now: &Settings, was_
         ["lib", "name" | "proc-macro"] => true,
         ["bin", _, "name"] => true,
         ["test" | "bench" | "example", _, "name"] => are_others_found(),
+        // Tests see less with the settings of a release.
+        ["profile", "dev" | "test", "inherits"] => false,
         ["profile", .., key] => !SEEN_IN_TESTS.contains(key),
         ["workspace", "package" | "resolver", ..] => true,
         _ => false,

@@ -31,7 +31,7 @@ const BINARY_BYTES: u64 = 8_000;
 const MAX_LINKED: usize = 1_000;
 
 /// What a package says about its tests and other commands. Its dependencies change with any work.
-const PACKAGE_KEYS: [&str; 6] = ["ava", "c8", "jest", "mocha", "nyc", "scripts"];
+const PACKAGE_KEYS: [&str; 9] = ["ava", "bin", "c8", "config", "jest", "main", "mocha", "nyc", "scripts"];
 
 /// Programs that run the scripts of a package, or read the settings of TypeScript.
 const PACKAGE_RUNNERS: [&str; 6] = ["bun", "npm", "npx", "pnpm", "yarn", "yarnpkg"];

@@ -54,13 +54,21 @@ const SETTINGS_OF: &[(&[&str], &[&str])] = &[
     (&[".swiftlint"], &["swiftlint"]),
     (&[".yamllint"], &["yamllint"]),
     (&["biome"], &["biome"]),
+    (&["build.gradle", "build.gradle.kts", "gradle.properties", "settings.gradle", "settings.gradle.kts"], &["gradle", "gradlew"]),
+    (&["build.sbt"], &["sbt"]),
     (&["checkstyle"], &["checkstyle"]),
+    (&["compose", "docker-compose"], &["docker", "docker-compose", "podman", "podman-compose"]),
     (&["detekt"], &["detekt"]),
     (&["dprint"], &["dprint"]),
+    (&["jest.setup", "setupTests", "vitest.setup"], &["jest", "npm", "npx", "pnpm", "vitest", "yarn"]),
+    (&["mix"], &["mix"]),
+    (&["nx", "project"], &["nx"]),
     (&["phpstan"], &["phpstan"]),
+    (&["pom"], &["mvn", "mvnd", "mvnw"]),
     (&["psalm"], &["psalm"]),
     (&["pyrightconfig"], &["basedpyright", "pyright"]),
     (&["tslint"], &["tslint"]),
+    (&["turbo"], &["turbo"]),
 ];
 
 /// Endings of settings.

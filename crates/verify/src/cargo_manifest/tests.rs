@@ -75,6 +75,11 @@ fn what_is_gone_or_other_than_it_was_is_named() {
             "[profile.dev]\ndebug-assertions = false\n[profile",
             "profile.dev.debug-assertions = false",
         ),
+        (
+            "[profile",
+            "[profile.test]\ninherits = \"release\"\n[profile",
+            "profile.test.inherits = \"release\"",
+        ),
         ("path = \"calc.rs\"", "test = false", "lib.test = false"),
         (
             "[profile",

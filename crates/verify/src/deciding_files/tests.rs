@@ -11,9 +11,11 @@ use super::{
 #[test]
 fn each_file_has_a_kind() {
     let directory = tempfile::tempdir().unwrap();
-    let files: [(&str, bool, &[u8], Option<DecidingKind>); 26] = [
+    let files: [(&str, bool, &[u8], Option<DecidingKind>); 28] = [
         (".npmrc", false, b"", Some(DecidingKind::Settings)),
         (".gitattributes", false, b"", readers_of(".gitattributes").map(DecidingKind::SettingsOf)),
+        ("core/pom.xml", false, b"", Some(DecidingKind::SettingsOf(&["mvn", "mvnd", "mvnw"]))),
+        ("settings.gradle.kts", false, b"", Some(DecidingKind::SettingsOf(&["gradle", "gradlew"]))),
         ("String.java", false, b"class String {}", Some(DecidingKind::Settings)),
         ("a/String.java", false, b"// x\npackage a;\nclass String {}", None),
         ("bin/sh", true, b"#!/bin/sh\n", Some(DecidingKind::Command)),
