@@ -1,5 +1,5 @@
-//! Commits of the user's on which a run stands, and which the user has dropped since, as with `git reset` or `git commit --amend`. They must not
-//! come back with the commits of the run: the user decides that.
+//! Commits on which work stands, and which the user has dropped since, as with `git reset` or `git commit --amend`: the user's own from before the
+//! run, and those of the run that had landed. They must not come back with the work: the user decides that.
 
 use autonoe_core::fault::Fault;
 use autonoe_git::write_ref;
@@ -32,6 +32,23 @@ impl Hub {
     pub(crate) fn begin_of_run(&self, branch: &str) -> Option<String> {
         let run = self.layout.runs().find(|run| is_of_run(branch, &run.branch))?;
         self.commit_of(&format!("{REFS}/{}", run.branch))
+    }
+
+    /// Why a commit is not for the user's branch: it stands on others that this no longer has. `begin` is the user's commit from which the work
+    /// began, if that is known. The caller must have a landing turn.
+    pub(crate) async fn why_not_continued(
+        &self,
+        commit: &str,
+        begin: Option<&str>,
+        from: &ProjectRevision,
+    ) -> Result<LandingRefusal, Fault> {
+        let landed = self.landed_below(commit, from).await?;
+        for base in landed.as_deref().into_iter().chain(begin) {
+            if let Some(why) = self.why_dropped(base, from).await? {
+                return Ok(why);
+            }
+        }
+        Ok(LandingRefusal::Diverged)
     }
 
     /// Why commits that stand on `begin` are not for the user's branch: it no longer has all that they stand on. The caller must have a landing

@@ -167,10 +167,9 @@ impl Hub {
         written.map_err(|error| self.unwritable(&error))?;
         let why = match why {
             LandingRefusal::Diverged if !self.has_common(commit, from).await? => LandingRefusal::Unrelated,
-            LandingRefusal::Diverged => match self.begin_of(workspace) {
-                Some(begin) => self.why_dropped(&begin, from).await?.unwrap_or(why),
-                None => why,
-            },
+            LandingRefusal::Diverged => {
+                self.why_not_continued(commit, self.begin_of(workspace).as_deref(), from).await?
+            }
             why => why,
         };
         let workspace = self.described(WORKSPACE, &earlier, from);

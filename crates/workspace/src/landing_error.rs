@@ -239,7 +239,7 @@ impl LandingRefusal {
             },
             Self::Unborn => format!("check out the branch that they are for, then {land}"),
             Self::Dropped { begin, branch: users, .. } => format!(
-                "to get only those of the run: git rebase --onto {users} {} {branch} && git switch {users} && {merge}; to get all of them: {merge}",
+                "to get them without those: git rebase --onto {users} {} {branch} && git switch {users} && {merge}; to get all of them: {merge}",
                 short(begin)
             ),
             Self::Files(_) | Self::Locked(_) => {

@@ -274,6 +274,20 @@ impl Hub {
         Ok(beyond.lines().find_map(|commit| named.remove_entry(commit)))
     }
 
+    /// The last commit below `commit` that has landed on the branch that is checked out, as far as this does not have it any more.
+    pub(crate) async fn landed_below(
+        &self,
+        commit: &str,
+        from: &ProjectRevision,
+    ) -> Result<Option<String>, Fault> {
+        let landed = self.landings().into_iter().filter(|landing| !landing.is_users);
+        let landed: HashSet<String> = landed.map(|landing| landing.commit).collect();
+        let Some(head) = from.commit.as_deref().filter(|_| !landed.is_empty()) else { return Ok(None) };
+        let beyond = self.commits_beyond(commit, head).await?;
+        let below = beyond.lines().find(|below| *below != commit && landed.contains(*below));
+        Ok(below.map(str::to_owned))
+    }
+
     /// The commits that `commit` has and `head` does not, a line each, the last one first.
     async fn commits_beyond(&self, commit: &str, head: &str) -> Result<String, Fault> {
         let room = self.room(self.layout.readable(), [])?;

@@ -141,7 +141,7 @@ impl WorkerSite {
         fs::remove_file(workspace.directory.join(HELD)).map_err(|error| hub.unwritable(&error))?;
         if !is_discarded {
             let _turn = hub.landing_turn().await?;
-            let why = hub.why_dropped(&held.begin, from).await?.unwrap_or(LandingRefusal::Diverged);
+            let why = hub.why_not_continued(&commit, Some(&held.begin), from).await?;
             let workspace = hub.described(&self.name, &held.branch, from);
             let (branch, why) = hub.leave_apart_in_turn(&workspace, &commit, from, why).await?;
             self.left_behind = Some(SiteEvent::Apart { branch, commit, why });
