@@ -113,6 +113,11 @@ impl GitRoom {
         Ok(Self { sandbox: SessionSandbox::new(config), directory })
     }
 
+    /// Opens the room before the first script needs it, which tries again if that fails.
+    pub async fn open(&self) {
+        let _ = self.sandbox.ensure_open().await;
+    }
+
     /// A directory that the room can write.
     pub fn work(&self) -> PathBuf {
         self.directory.path().join("work")

@@ -130,11 +130,7 @@ impl WorkspaceBranches {
 
     /// What was changed between two commits that the hub has.
     pub async fn diff(&self, from: &str, to: &str) -> Result<CommitDiff, Fault> {
-        let room = self.hub.room(self.hub.layout.readable(), [])?;
-        let git = self.hub.layout.git_dir().display().to_string();
-        let shown = room.run(DIFF, [git.as_str(), from, to]).await;
-        room.close().await;
-        let shown = shown?;
+        let shown = self.hub.ask(DIFF, [from, to]).await?;
         match shown.code {
             0 => Ok(CommitDiff::parse(&shown.stdout)),
             _ => Err(self.hub.failed(&shown.reason())),

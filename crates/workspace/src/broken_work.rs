@@ -23,17 +23,15 @@ impl Hub {
             return Ok(Vec::new());
         }
         let mut broken = Vec::new();
-        let room = self.room(self.layout.readable(), [])?;
         for (id, failed_on) in not_passed {
             let fails_there = match failed_on {
-                Some(commit) => self.is_ancestor(&room, commit, base).await?,
+                Some(commit) => self.is_ancestor(commit, base).await?,
                 None => false,
             };
             if !fails_there {
                 broken.push(id.clone());
             }
         }
-        room.close().await;
         Ok(broken)
     }
 

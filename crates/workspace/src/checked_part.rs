@@ -36,13 +36,9 @@ impl Hub {
         landed: Option<&str>,
         verified: &[String],
     ) -> Result<CheckedPart, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
         let verified = verified.iter().map(String::as_str).filter(|commit| is_hash(commit));
-        let args = [git.as_str(), tip, landed.unwrap_or_default()].into_iter().chain(verified);
-        let counted = room.run(SINCE, args).await;
-        room.close().await;
-        let counted = counted?;
+        let args = [tip, landed.unwrap_or_default()].into_iter().chain(verified);
+        let counted = self.ask(SINCE, args).await?;
         match (counted.code, CheckedPart::parse(&counted.stdout)) {
             (0, Some(part)) => Ok(part),
             _ => Err(self.failed(&counted.reason())),

@@ -7,7 +7,7 @@ use std::io;
 
 use autonoe_core::fault::Fault;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
-use autonoe_git::{GitRoom, is_hash, write_ref};
+use autonoe_git::{is_hash, write_ref};
 
 use crate::hub::Hub;
 use crate::hub_layout::{HubLayout, LEFT_APART, RunTip};
@@ -70,10 +70,7 @@ impl Hub {
         let _turn = self.landing_turn().await?;
         let is_kept =
             self.commit_of(&format!("refs/heads/{}", unlanded.branch)).as_ref() == Some(&unlanded.commit);
-        let room = self.room(self.layout.readable(), [])?;
-        let discarded = self.discard_in(&room, unlanded).await;
-        room.close().await;
-        let (kept, commits) = discarded?;
+        let (kept, commits) = self.keep_discarded(unlanded).await?;
         let attempt = LandingAttempt::begin(self, &unlanded.commit, unlanded.users_revision()).await?;
         let removed = async {
             let list = attempt.list("discarded", &commits)?;
@@ -94,17 +91,16 @@ impl Hub {
     }
 
     /// Returns the ref that keeps them, and the commits, a line each.
-    async fn discard_in(&self, room: &GitRoom, unlanded: &Unlanded) -> Result<(String, String), Fault> {
-        let git = self.layout.git_dir().display().to_string();
+    async fn keep_discarded(&self, unlanded: &Unlanded) -> Result<(String, String), Fault> {
         let head = unlanded.users_commit().unwrap_or_default();
-        let listed = room.run(LIST, [git.as_str(), &unlanded.commit, head]).await?;
+        let listed = self.ask(LIST, [unlanded.commit.as_str(), head]).await?;
         let commits: HashSet<&str> = listed.stdout.lines().collect();
         let own = RunTip { branch: unlanded.branch.clone(), commit: unlanded.commit.clone() };
         let runs: Vec<RunTip> = self.layout.runs().filter(|run| commits.contains(&*run.commit)).collect();
         for run in &runs {
-            self.set_discarded(room, run).await?;
+            self.set_discarded(run).await?;
         }
-        Ok((self.set_discarded(room, &own).await?, listed.stdout))
+        Ok((self.set_discarded(&own).await?, listed.stdout))
     }
 
     /// Whether a worker's branch, such as `autonoe/7-2`, or its run was discarded.
@@ -114,12 +110,12 @@ impl Hub {
     }
 
     /// Returns the ref that keeps the commits.
-    async fn set_discarded(&self, room: &GitRoom, run: &RunTip) -> Result<String, Fault> {
+    async fn set_discarded(&self, run: &RunTip) -> Result<String, Fault> {
         let first = format!("{REFS}/{}", run.branch);
         let earlier = self.commit_of(&first).filter(|earlier| *earlier != run.commit);
         let written = match earlier {
             // What was discarded of the run before stays so. Its ref leads to all that is built on it.
-            Some(earlier) if self.is_ancestor(room, &earlier, &run.commit).await? => self
+            Some(earlier) if self.is_ancestor(&earlier, &run.commit).await? => self
                 .write_beside(&first, &earlier)
                 .and_then(|_| write_ref(&self.layout.git_dir(), &first, &run.commit))
                 .map(|()| first),
@@ -159,13 +155,9 @@ impl Hub {
             own.map(|other| other.commit.as_str()).collect::<Vec<_>>().join(" ")
         };
         let all: Vec<&str> = discarded.iter().map(|tip| tip.commit.as_str()).collect();
-        let git = self.layout.git_dir().display().to_string();
         let pairs = tips.iter().flat_map(|tip| [tip.commit.clone(), of_run(&tip.branch)]);
-        let args = [git, head.to_owned(), all.join(" ")].into_iter().chain(pairs);
-        let room = self.room(self.layout.readable(), [])?;
-        let listed = room.run(WITH_DISCARDED, args).await;
-        room.close().await;
-        let listed = listed?.stdout;
+        let args = [head.to_owned(), all.join(" ")].into_iter().chain(pairs);
+        let listed = self.ask(WITH_DISCARDED, args).await?.stdout;
         tips.retain(|tip| !listed.lines().any(|commit| commit == tip.commit));
         Ok(())
     }
@@ -181,38 +173,31 @@ impl Hub {
         if discarded.is_empty() {
             return Ok(false);
         }
-        let room = self.room(self.layout.readable(), [])?;
-        let found = async {
-            let Some(earlier) = self.discarded_before(&room, commit, from, &discarded).await? else {
-                return Ok(false);
-            };
-            // They stay together: this run may have a branch of another name, and work of its own later.
-            if !discarded.iter().any(|other| other.commit == commit) {
-                let run = RunTip { branch: run_of(&earlier.branch).to_owned(), commit: commit.to_owned() };
-                self.set_discarded(&room, &run).await?;
-            }
-            self.remove_branch(branch)?;
-            Ok(true)
+        let Some(earlier) = self.discarded_before(commit, from, &discarded).await? else {
+            return Ok(false);
         };
-        let found = found.await;
-        room.close().await;
-        found
+        // They stay together: this run may have a branch of another name, and work of its own later.
+        if !discarded.iter().any(|other| other.commit == commit) {
+            let run = RunTip { branch: run_of(&earlier.branch).to_owned(), commit: commit.to_owned() };
+            self.set_discarded(&run).await?;
+        }
+        self.remove_branch(branch)?;
+        Ok(true)
     }
 
     /// The discarded commits that a commit is built on, unless the user has taken them over.
     async fn discarded_before<'a>(
         &self,
-        room: &GitRoom,
         commit: &str,
         from: &ProjectRevision,
         discarded: &'a [RunTip],
     ) -> Result<Option<&'a RunTip>, Fault> {
         for earlier in discarded {
             let is_taken_over = match &from.commit {
-                Some(head) => self.is_ancestor(room, &earlier.commit, head).await?,
+                Some(head) => self.is_ancestor(&earlier.commit, head).await?,
                 None => false,
             };
-            if !is_taken_over && self.is_ancestor(room, &earlier.commit, commit).await? {
+            if !is_taken_over && self.is_ancestor(&earlier.commit, commit).await? {
                 return Ok(Some(earlier));
             }
         }

@@ -6,7 +6,7 @@ use std::io;
 use autonoe_core::fault::Fault;
 use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, read_text};
-use autonoe_git::{GitRoom, is_hash, write_ref};
+use autonoe_git::{is_hash, write_ref};
 
 use crate::hub::Hub;
 use crate::hub_layout::WORKSPACE;
@@ -199,10 +199,7 @@ impl Hub {
         let Some(head) = from.commit.as_deref().filter(|head| *head != commit) else {
             return own();
         };
-        let room = self.room(self.layout.readable(), [])?;
-        let ways = self.ways_between(&room, workspace, commit, head).await;
-        room.close().await;
-        match ways? {
+        match self.ways_between(workspace, commit, head).await? {
             Ways::Continues => own(),
             Ways::Beside => {
                 self.merge(from, head, commit, "Merge commits that had not landed").await.map(Some)
@@ -212,26 +209,18 @@ impl Hub {
         }
     }
 
-    async fn ways_between(
-        &self,
-        room: &GitRoom,
-        workspace: &Workspace,
-        commit: &str,
-        head: &str,
-    ) -> Result<Ways, Fault> {
-        if self.is_ancestor(room, commit, head).await? {
+    async fn ways_between(&self, workspace: &Workspace, commit: &str, head: &str) -> Result<Ways, Fault> {
+        if self.is_ancestor(commit, head).await? {
             return Ok(Ways::Landed);
         }
         let begin = self.begin_of(workspace);
         // What the user has removed, or has on another branch only, must not come back with the work.
         let is_on_the_way = match &begin {
-            Some(begin) => {
-                self.is_ancestor(room, begin, head).await? && self.is_ancestor(room, begin, commit).await?
-            }
+            Some(begin) => self.is_ancestor(begin, head).await? && self.is_ancestor(begin, commit).await?,
             // An earlier version has not noted it.
             None => true,
         };
-        Ok(match is_on_the_way && self.is_ancestor(room, head, commit).await? {
+        Ok(match is_on_the_way && self.is_ancestor(head, commit).await? {
             true => Ways::Continues,
             false if is_on_the_way && begin.is_some() => Ways::Beside,
             false => Ways::Apart,
@@ -241,21 +230,13 @@ impl Hub {
     /// Whether a commit and the user's have an ancestor in common.
     async fn has_common(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(false) };
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let found =
-            room.run(r#"git --git-dir="$1" merge-base "$2" "$3""#, [git.as_str(), commit, head]).await;
-        room.close().await;
-        Ok(found?.code == 0)
+        Ok(self.ask(r#"git --git-dir="$1" merge-base "$2" "$3""#, [commit, head]).await?.code == 0)
     }
 
     /// Whether the user's branch has the commit from which work began.
     pub(crate) async fn has_begin(&self, begin: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = from.commit.as_deref().filter(|head| *head != begin) else { return Ok(true) };
-        let room = self.room(self.layout.readable(), [])?;
-        let has_begin = self.is_ancestor(&room, begin, head).await;
-        room.close().await;
-        has_begin
+        self.is_ancestor(begin, head).await
     }
 
     /// The user's commit from which the work in a workspace begins; `None` if that is not known.

@@ -21,6 +21,7 @@ use tempfile::TempDir;
 use crate::hub_layout::HubLayout;
 use crate::object_files::{link_objects, pack_files};
 use crate::project_revision::ProjectRevision;
+use crate::reading_room::ReadingRoom;
 use crate::workspace::Workspace;
 use crate::workspace_head::head_commit;
 
@@ -51,9 +52,6 @@ for new in "$commit" $(wanted "$@" | git rev-list --stdin --max-count=100); do
     [ "$(git ls-tree -r -z --name-only "$new" | head -c "$((names + 1))" | wc -c)" -le "$names" ] || exit 12
 done"#;
 
-/// Exits 0 if the commit `$2` is an ancestor of `$3`.
-const IS_ANCESTOR: &str = r#"git --git-dir="$1" merge-base --is-ancestor "$2" "$3""#;
-
 /// Our bare repository of a project.
 #[derive(Debug, Clone)]
 pub struct Hub {
@@ -63,6 +61,7 @@ pub struct Hub {
     /// Sandbox, environment and readable paths of the rooms for git.
     pub(crate) room_config: RoomConfig,
     pub users: UsersMachine,
+    pub(crate) reading: ReadingRoom,
 }
 
 /// What decides on the user's machine which files must not land by themselves.
@@ -94,7 +93,7 @@ impl fmt::Debug for ListProtected {
 
 impl Hub {
     pub fn new(root: PathBuf, layout: HubLayout, room_config: RoomConfig, users: UsersMachine) -> Self {
-        Self { root, layout, room_config, users }
+        Self { root, layout, room_config, users, reading: ReadingRoom::default() }
     }
 
     pub(crate) fn root(&self) -> &Path {
@@ -132,6 +131,7 @@ impl Hub {
     }
 
     fn sweep(&self) {
+        self.leave_reading_room();
         let entries = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
         let is_old = |entry: &DirEntry| entry.path().extension().is_some_and(|end| end == "old");
         let workspaces = entries(self.layout.workspaces()).filter(is_old);
@@ -169,7 +169,8 @@ impl Hub {
         let readable = [top, base.clone()].into_iter().chain(repository.directories.iter().cloned());
         let room = self.room(readable, [])?;
         let ignored = self.write_users_ignore_patterns(&room.work())?;
-        let revision = ProjectRevision::read(&room, &self.root, &repository, &base, &ignored).await;
+        let reading = ProjectRevision::read(&room, &self.root, &repository, &base, &ignored);
+        let (revision, ()) = tokio::join!(reading, self.open_reading_room());
         room.close().await;
         let revision = revision?;
         if revision.has_submodules {
@@ -375,17 +376,6 @@ impl Hub {
     }
 
     /// `room` must be able to read the hub.
-    pub(crate) async fn is_ancestor(
-        &self,
-        room: &GitRoom,
-        ancestor: &str,
-        commit: &str,
-    ) -> Result<bool, Fault> {
-        let git = self.layout.git_dir();
-        let found = room.run(IS_ANCESTOR, [git.as_os_str(), ancestor.as_ref(), commit.as_ref()]).await?;
-        Ok(found.code == 0)
-    }
-
     pub(crate) fn refused(&self, why: &str, advice: &str) -> Fault {
         let message = format!("No workspace can be made of {}: {why}.", self.root.display());
         Fault::permanent(FaultLayer::Config, "workspace", message).hint(advice)

@@ -246,12 +246,8 @@ impl Hub {
             return Ok(Removed::Nothing);
         };
         // What workers have committed landed with what it was merged into.
-        let git = self.layout.git_dir().display().to_string();
-        let args = [git.as_str(), commit, head].into_iter().chain(landed.iter().map(String::as_str));
-        let room = self.room(self.layout.readable(), [])?;
-        let counted = room.run(NOT_LANDED, args).await;
-        room.close().await;
-        let counted = counted?.stdout;
+        let args = [commit, head].into_iter().chain(landed.iter().map(String::as_str));
+        let counted = self.ask(NOT_LANDED, args).await?.stdout;
         let mut counts = counted.lines();
         Ok(match (counts.next(), counts.next()) {
             (all, left) if all == left => Removed::Nothing,
@@ -290,11 +286,7 @@ impl Hub {
 
     /// The commits that `commit` has and `head` does not, a line each, the last one first.
     async fn commits_beyond(&self, commit: &str, head: &str) -> Result<String, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let beyond = room.run(BEYOND, [git.as_str(), commit, head]).await;
-        room.close().await;
-        Ok(beyond?.stdout)
+        Ok(self.ask(BEYOND, [commit, head]).await?.stdout)
     }
 
     /// Whether the user has the changes of a commit in other commits, or all of its files in one. `begin` is the user's commit on which the work
@@ -306,11 +298,7 @@ impl Hub {
         from: &ProjectRevision,
     ) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(false) };
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let found = room.run(IS_REWRITTEN, [git.as_str(), commit, head, begin.unwrap_or_default()]).await;
-        room.close().await;
-        Ok(found?.code == 0)
+        Ok(self.ask(IS_REWRITTEN, [commit, head, begin.unwrap_or_default()]).await?.code == 0)
     }
 
     /// Whether the user's branch is as if what landed last had never landed. If it only has other commits, its content is there.
@@ -335,11 +323,8 @@ impl Hub {
     }
 
     async fn differing(&self, script: &str, one: &str, other: &str) -> Result<HashSet<String>, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let listed = room.run(script, [git.as_str(), one, other]).await;
-        room.close().await;
-        Ok(listed?.stdout.split_terminator('\0').map(str::to_owned).collect())
+        let listed = self.ask(script, [one, other]).await?;
+        Ok(listed.stdout.split_terminator('\0').map(str::to_owned).collect())
     }
 
     /// Those of the passed deliverables that passed with commits which the user's branch does not have.
@@ -378,11 +363,7 @@ impl Hub {
         if commits.is_empty() {
             return Ok(Vec::new());
         }
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let args = [git.as_str(), which, head].into_iter().chain(commits.iter().copied());
-        let found = room.run(ARE_IN, args).await;
-        room.close().await;
-        Ok(found?.stdout.lines().map(str::to_owned).collect())
+        let found = self.ask(ARE_IN, [which, head].into_iter().chain(commits.iter().copied())).await?;
+        Ok(found.stdout.lines().map(str::to_owned).collect())
     }
 }

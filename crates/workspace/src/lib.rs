@@ -68,6 +68,7 @@ mod place_variables;
 mod project_files;
 mod project_revision;
 mod reading_commands;
+mod reading_room;
 mod relative_places;
 mod repository_places;
 mod saved_index;

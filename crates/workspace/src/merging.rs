@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use autonoe_core::fault::Fault;
-use autonoe_git::{GitRoom, Skeleton, is_hash};
+use autonoe_git::{Skeleton, is_hash};
 
 use crate::hub::Hub;
 use crate::project_revision::ProjectRevision;
@@ -58,19 +58,9 @@ impl Hub {
         theirs: &str,
         message: &str,
     ) -> Result<Merge, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let merged = self.merge_in(&room, from, [ours, theirs, message]).await;
-        room.close().await;
-        merged
-    }
-
-    async fn merge_in(
-        &self,
-        room: &GitRoom,
-        from: &ProjectRevision,
-        [ours, theirs, message]: [&str; 3],
-    ) -> Result<Merge, Fault> {
-        let repository = room.work().join("merge.git");
+        let room = self.reading_room()?;
+        let place = tempfile::tempdir_in(room.work()).map_err(|error| self.unwritable(&error))?;
+        let repository = place.path().join("merge.git");
         let shallow = self.shallow(&self.repository()).ok().flatten();
         let skeleton = Skeleton {
             format: &from.format,

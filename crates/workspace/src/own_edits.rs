@@ -59,6 +59,9 @@ git checkout --quiet --force HEAD -- "$2""#;
 const DIFFERENCE: &str = r#"export GIT_DIR="$1"
 git rev-list --count "$2..$3" && git diff-tree -r -z --no-renames --no-abbrev "$2" "$3""#;
 
+/// The file of a workspace that is there while a commit of ours is made in it, out of the agents' reach.
+const COMMITTING: &str = "committing";
+
 /// A file of the user's that the run edits too.
 #[derive(Clone)]
 pub struct OwnEditedFile(pub Arc<dyn OwnEdits>);
@@ -185,33 +188,30 @@ impl Hub {
         // A room for nothing else: the repository is the agent's.
         let room = self.room(self.layout.readable(), [workspace.tree()])?;
         let source = room.work().join("content");
-        fs::write(&source, content).map_err(|error| self.unwritable(&error))?;
+        let mark = workspace.directory.join(COMMITTING);
+        let marked = fs::write(&mark, "").and_then(|()| fs::write(&source, content));
+        marked.map_err(|error| self.unwritable(&error))?;
         let (tree, source) = (workspace.tree().display().to_string(), source.display().to_string());
         let made = room.run(COMMIT, [tree.as_str(), path, &source, landed, message]).await;
         room.close().await;
         match made?.code {
-            0 => self.fetch(workspace).await.map(Some),
+            0 => {
+                fs::remove_file(&mark).map_err(|error| self.unwritable(&error))?;
+                self.fetch(workspace).await.map(Some)
+            }
             _ => Ok(None),
         }
     }
 
     /// The text of a file in a commit of the hub; `None` if it has none.
     async fn file_in(&self, commit: &str, path: &str) -> Result<Option<String>, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let shown = room.run(SHOW, [git.as_str(), commit, path]).await;
-        room.close().await;
-        let shown = shown?;
+        let shown = self.ask(SHOW, [commit, path]).await?;
         Ok((shown.code == 0).then_some(shown.stdout))
     }
 
     /// Whether `after` is the commit after `before`, and changes nothing but the content of this file.
     async fn differs_only_in(&self, before: &str, after: &str, path: &str) -> Result<bool, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let found = room.run(DIFFERENCE, [git.as_str(), before, after]).await;
-        room.close().await;
-        let found = found?;
+        let found = self.ask(DIFFERENCE, [before, after]).await?;
         let Some(entries) = found.stdout.strip_prefix("1\n").filter(|_| found.code == 0) else {
             return Ok(false);
         };
@@ -249,14 +249,18 @@ impl Hub {
         workspace: &Workspace,
         file: &OwnEditedFile,
     ) -> Result<(), Fault> {
+        let mark = workspace.directory.join(COMMITTING);
         let path = workspace.part().join(file.0.name());
-        let (Some(path), None) = (path.to_str(), workspace.problem()) else { return Ok(()) };
+        let (true, Some(path), None) = (mark.exists(), path.to_str(), workspace.problem()) else {
+            return Ok(());
+        };
         // A room for nothing else: the repository is the agent's. What is wrong with it is reported by those who need it.
         let room = self.room(self.layout.readable(), [workspace.tree()])?;
         let tree = workspace.tree().display().to_string();
         let finished = room.run(FINISH, [tree.as_str(), path]).await;
         room.close().await;
-        finished.map(drop)
+        finished?;
+        fs::remove_file(&mark).map_err(|error| self.unwritable(&error))
     }
 
     fn record_own_commit(&self, commit: &str, before: &str) -> io::Result<()> {

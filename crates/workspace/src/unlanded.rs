@@ -153,59 +153,40 @@ impl Hub {
 
     /// The branches of those that have more than the commit.
     async fn beyond(&self, commit: &str, tips: Vec<RunTip>) -> Result<Vec<String>, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let beyond = async {
-            let mut beyond = Vec::new();
-            for tip in tips {
-                if tip.commit != commit && !self.is_ancestor(&room, &tip.commit, commit).await? {
-                    beyond.push(tip.branch);
-                }
+        let mut beyond = Vec::new();
+        for tip in tips {
+            if tip.commit != commit && !self.is_ancestor(&tip.commit, commit).await? {
+                beyond.push(tip.branch);
             }
-            Ok(beyond)
-        };
-        let beyond = beyond.await;
-        room.close().await;
-        beyond
+        }
+        Ok(beyond)
     }
 
     async fn is_on_top(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(true) };
-        let room = self.room(self.layout.readable(), [])?;
-        let is_on_top = self.is_ancestor(&room, head, commit).await;
-        room.close().await;
-        is_on_top
+        self.is_ancestor(head, commit).await
     }
 
     async fn is_unrelated(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(false) };
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
-        let found = room.run(MERGE_BASE, [git.as_str(), head, commit]).await;
-        room.close().await;
-        Ok(found?.code == 1)
+        Ok(self.ask(MERGE_BASE, [head, commit]).await?.code == 1)
     }
 
     pub(crate) async fn is_landed(&self, commit: &str, from: &ProjectRevision) -> Result<bool, Fault> {
         let Some(head) = &from.commit else { return Ok(false) };
+        if self.is_ancestor(commit, head).await? {
+            return Ok(true);
+        }
+        // It may have landed on another branch. A branch that the user has made from a run's, or as a copy, shows no landing.
+        let Some(branches) = self.landed_branches(commit) else { return Ok(false) };
         let users = [from.top.clone()].into_iter().chain(self.repository().directories);
         let room = self.room(self.layout.readable().into_iter().chain(users), [])?;
-        let is_landed = async {
-            // It may have landed on another branch. A branch that the user has made from a run's, or as a copy, shows no landing.
-            let is_elsewhere = match self.landed_branches(commit) {
-                Some(branches) => {
-                    let base = self.layout.base_objects().display().to_string();
-                    let top = from.top.display().to_string();
-                    let names = branches.iter().map(|branch| format!("refs/heads/{branch}"));
-                    let args = [top, base, commit.to_owned()].into_iter().chain(names);
-                    !room.run(CONTAINING, args).await?.stdout.trim().is_empty()
-                }
-                None => false,
-            };
-            Ok(is_elsewhere || self.is_ancestor(&room, commit, head).await?)
-        };
-        let is_landed = is_landed.await;
+        let base = self.layout.base_objects().display().to_string();
+        let top = from.top.display().to_string();
+        let names = branches.iter().map(|branch| format!("refs/heads/{branch}"));
+        let found = room.run(CONTAINING, [top, base, commit.to_owned()].into_iter().chain(names)).await;
         room.close().await;
-        is_landed
+        Ok(!found?.stdout.trim().is_empty())
     }
 
     /// The branches of runs in the user's repository that are not merged, those of the last run first.
@@ -272,12 +253,8 @@ impl Hub {
 
     /// The commits and their changes, as git prints them.
     pub async fn show_unlanded(&self, unlanded: &Unlanded) -> Result<String, Fault> {
-        let room = self.room(self.layout.readable(), [])?;
-        let git = self.layout.git_dir().display().to_string();
         let head = unlanded.from.commit.as_deref().unwrap_or_default();
-        let shown = room.run(SHOW, [git.as_str(), head, &unlanded.commit]).await;
-        room.close().await;
-        let shown = shown?;
+        let shown = self.ask(SHOW, [head, &unlanded.commit]).await?;
         match shown.code {
             0 => Ok(shown.stdout),
             _ => Err(self.failed(&shown.reason())),

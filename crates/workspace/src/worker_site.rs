@@ -287,10 +287,7 @@ impl WorkerSite {
     }
 
     async fn is_merged(&self, commit: &str) -> Result<bool, Fault> {
-        let room = self.queue.hub.room(self.queue.hub.layout.readable(), [])?;
-        let is_merged = self.queue.hub.is_ancestor(&room, commit, &self.queue.finished()?).await;
-        room.close().await;
-        is_merged
+        self.queue.hub.is_ancestor(commit, &self.queue.finished()?).await
     }
 
     /// Keeps work that was given up, in the hub under the name of its deliverable and on a branch of the user's.

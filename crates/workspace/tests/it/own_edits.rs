@@ -75,6 +75,7 @@ async fn a_commit_of_a_process_that_was_killed_before_its_file_was_written_lands
     let tree = site.workspace.tree();
     fixture.git_in(&tree, &["reset", "-q", "HEAD^", "--", FILE]);
     write(&tree.join(FILE), OPEN);
+    write(&tree.with_file_name("committing"), "");
     drop(site);
     let mut site = start(&fixture, 1, Start::Resumed).await;
     assert_eq!(site.run_ended(&settled()).await.unwrap(), []);
