@@ -1,10 +1,12 @@
 //! What a file name pattern of the shell matches on disk, so that each match can be judged like a literal path.
 //!
 //! A pattern's text no longer tells which of its characters were quoted, so that more may be listed than bash matches,
-//! but never less.
+//! but never less. [`UNKNOWN`] in a pattern stands for any part of a name, also for a leading dot.
 
 use std::fs::FileType;
 use std::path::{Path, PathBuf};
+
+use crate::possible_values::UNKNOWN;
 
 /// The most directory entries that are looked at for one pattern.
 const MAX_ENTRIES: usize = 5000;
@@ -15,19 +17,29 @@ pub struct GlobMatch {
     pub path: PathBuf,
     /// Whether it is a link itself.
     pub is_link: bool,
+    /// Whether it may be somewhere else than below the directory: by a link, or by `..`.
+    pub may_lead_out: bool,
+}
+
+impl GlobMatch {
+    fn below(parent: &Self, name: impl AsRef<Path>, is_link: bool) -> Self {
+        let leads = parent.may_lead_out || is_link || name.as_ref() == "..";
+        Self { path: parent.path.join(name), is_link, may_lead_out: leads }
+    }
 }
 
 /// The paths that a pattern matches, also through links; `None` if there are too many entries to look at.
 pub fn glob_matches(directory: &Path, pattern: &str) -> Option<Vec<GlobMatch>> {
     let start = if pattern.starts_with('/') { Path::new("/") } else { directory };
     let mut left = MAX_ENTRIES;
-    let mut found = vec![GlobMatch { path: start.to_owned(), is_link: false }];
+    let is_absolute = pattern.starts_with('/');
+    let mut found = vec![GlobMatch { path: start.to_owned(), is_link: false, may_lead_out: is_absolute }];
     for segment in pattern.split('/').filter(|segment| !segment.is_empty()) {
         let mut deeper = Vec::new();
-        for GlobMatch { path, .. } in &found {
+        for parent in &found {
             match is_pattern(segment) {
-                true => deeper.extend(entries(path, segment, &mut left)?),
-                false => deeper.extend(literal_entry(path, segment)),
+                true => deeper.extend(entries(parent, segment, &mut left)?),
+                false => deeper.extend(literal_entry(parent, segment)),
             }
         }
         found = deeper;
@@ -36,35 +48,34 @@ pub fn glob_matches(directory: &Path, pattern: &str) -> Option<Vec<GlobMatch>> {
 }
 
 /// The entries of a directory that match one segment, with `.` and `..`, which some versions of bash match too.
-fn entries(directory: &Path, segment: &str, left: &mut usize) -> Option<Vec<GlobMatch>> {
+fn entries(parent: &GlobMatch, segment: &str, left: &mut usize) -> Option<Vec<GlobMatch>> {
     let mut found: Vec<GlobMatch> = [".", ".."]
         .into_iter()
-        .filter(|name| segment_matches(segment, name))
-        .map(|name| GlobMatch { path: directory.join(name), is_link: false })
+        .filter(|name| !segment.contains(UNKNOWN) && segment_matches(segment, name))
+        .map(|name| GlobMatch::below(parent, name, false))
         .collect();
-    for entry in directory.read_dir().into_iter().flatten().flatten() {
+    for entry in parent.path.read_dir().into_iter().flatten().flatten() {
         *left = left.checked_sub(1)?;
         if segment_matches(segment, &entry.file_name().to_string_lossy()) {
             let is_link = entry.file_type().as_ref().is_ok_and(FileType::is_symlink);
-            found.push(GlobMatch { path: entry.path(), is_link });
+            found.push(GlobMatch::below(parent, entry.file_name(), is_link));
         }
     }
     Some(found)
 }
 
-fn literal_entry(directory: &Path, name: &str) -> Option<GlobMatch> {
-    let path = directory.join(name);
-    let metadata = path.symlink_metadata().ok()?;
-    Some(GlobMatch { is_link: metadata.is_symlink(), path })
+fn literal_entry(parent: &GlobMatch, name: &str) -> Option<GlobMatch> {
+    let metadata = parent.path.join(name).symlink_metadata().ok()?;
+    Some(GlobMatch::below(parent, name, metadata.is_symlink()))
 }
 
 fn is_pattern(segment: &str) -> bool {
-    segment.contains(['*', '?', '['])
+    segment.contains(['*', '?', '[', UNKNOWN])
 }
 
 /// Whether a segment may match a name. What follows `[` matches everything. Only a literal dot matches a leading one.
 pub fn segment_matches(segment: &str, name: &str) -> bool {
-    if name.starts_with('.') && !segment.starts_with('.') {
+    if name.starts_with('.') && !segment.starts_with(['.', UNKNOWN]) {
         return false;
     }
     let open = segment.find('[').unwrap_or(segment.len());
@@ -81,7 +92,7 @@ fn matches_characters(pattern: &[char], name: &[char]) -> bool {
     let mut star: Option<(usize, usize)> = None;
     while reached < name.len() {
         match pattern.get(at) {
-            Some('*') => {
+            Some(&('*' | UNKNOWN)) => {
                 star = Some((at, reached));
                 at += 1;
             }
@@ -97,7 +108,7 @@ fn matches_characters(pattern: &[char], name: &[char]) -> bool {
             }
         }
     }
-    pattern[at..].iter().all(|character| *character == '*')
+    pattern[at..].iter().all(|character| ['*', UNKNOWN].contains(character))
 }
 
 #[cfg(test)]

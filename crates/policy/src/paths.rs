@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use autonoe_files::is_credential;
 
 use crate::path_globs::{GlobMatch, glob_matches};
+use crate::possible_values::UNKNOWN;
 use crate::verdict::{Denial, RuleResult, deny, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
@@ -234,7 +235,7 @@ impl CommandPaths {
             from.iter().try_for_each(|directory| self.read_from(lookups, directory, text))?;
         }
         match target.kind {
-            ArgKind::Glob => from.iter().try_for_each(|directory| self.read_pattern(directory, &target.text)),
+            ArgKind::Glob => self.read_matches(from, &target.text),
             ArgKind::Plain | ArgKind::Unknown | ArgKind::Several => Ok(()),
         }
     }
@@ -257,16 +258,21 @@ impl CommandPaths {
         self.temp.iter().chain([&self.root]).any(|path| real.starts_with(path))
     }
 
-    /// Judges what a pattern matches. Agents make no links in the toolchain.
+    /// Judges what the shell lists for a pattern, or what a path may name in which [`UNKNOWN`] stands for a part of a name. Agents make no
+    /// links in the toolchain.
+    pub fn read_matches(&self, from: &[PathBuf], text: &str) -> RuleResult {
+        from.iter().try_for_each(|directory| self.read_pattern(directory, text))
+    }
+
     fn read_pattern(&self, directory: &Path, text: &str) -> RuleResult {
-        let wild = text.find(['*', '?', '[']).unwrap_or(text.len());
+        let wild = text.find(['*', '?', '[', UNKNOWN]).unwrap_or(text.len());
         let (parent, _) = text[..wild].rsplit_once('/').unwrap_or((".", ""));
         let climbs = text[wild..].contains("..") || text[..wild].ends_with('.');
         let is_toolchain = real_path(&directory.join(parent)).is_ok_and(|real| may_read_outside(&real, &[]));
         if text.starts_with('/') && is_toolchain && !climbs {
             return Ok(());
         }
-        for entry in self.matches(directory, text)? {
+        for entry in self.matches(directory, text)?.into_iter().filter(|entry| entry.may_lead_out) {
             let real = real_path(&entry.path).unwrap_or_else(|_| lexical(&entry.path));
             let shown = entry.path.strip_prefix(directory).unwrap_or(&entry.path);
             self.read_real(&real, &shown.to_string_lossy())?;
@@ -526,7 +532,7 @@ fn not_read(text: &str) -> RuleResult {
     )
 }
 
-fn has_pattern(text: &str) -> bool {
+pub fn has_pattern(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 

@@ -18,6 +18,8 @@ use crate::words::{Arg, ArgKind};
 
 /// Stands for text that is not known.
 pub const UNKNOWN: char = '\u{fffd}';
+/// Stands for a name, or a part of one, that the shell makes of the script's own text in a way that is not computed.
+const COMPUTED: char = '\u{fffb}';
 /// Stands for more values than are listed, and for what the script makes of its own text in a way that is not computed.
 pub const TOO_MANY: char = '\u{fffc}';
 /// The most values of a word; of more, none is listed.
@@ -80,8 +82,17 @@ impl<'a> PossibleValues<'a> {
     }
 }
 
-/// An argument with this text, in which [`UNKNOWN`] stands for anything.
+/// Whether a part of a text is not known.
+fn is_open(text: &str) -> bool {
+    text.contains([UNKNOWN, COMPUTED])
+}
+
+/// An argument with this text, in which [`UNKNOWN`] and [`COMPUTED`] stand for anything.
 pub fn possible_argument(text: String) -> Arg {
+    if text.contains(COMPUTED) {
+        let argument = possible_argument(text.replace(COMPUTED, &UNKNOWN.to_string()));
+        return Arg { is_computed: true, ..argument };
+    }
     let kind = match () {
         () if text.starts_with('~') || text.contains(UNKNOWN) => ArgKind::Unknown,
         () if text.contains(['*', '?', '[']) => ArgKind::Glob,

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::directory_flow::DirectoryFlow;
-use crate::paths::CommandPaths;
+use crate::paths::{CommandPaths, has_pattern};
 use crate::policy_options::PolicyOptions;
 use crate::possible_values::PossibleValues;
 use crate::rules::scope::CommandScope;
@@ -186,6 +186,28 @@ impl<'a> Walker<'a> {
         args
     }
 
+    /// Judges the names that the shell lists where it expands patterns in a word.
+    fn listed(&mut self, word: &Word) -> RuleResult {
+        let may_expand = |part: &Part| match part {
+            Part::Text { text, quoted } => !quoted && has_pattern(text),
+            Part::Parameter { quoted, .. } | Part::Command { quoted, .. } => !quoted,
+            Part::Arithmetic { .. } | Part::Process(_) => false,
+        };
+        if !word.0.iter().any(may_expand) {
+            return Ok(());
+        }
+        for arg in self.arguments(word) {
+            for text in arg.may_be.iter().chain([&arg]).map(|arg| arg.text.as_str()) {
+                // Names in the working directory are the project's.
+                if has_pattern(text) && text.contains('/') {
+                    self.scope.count_path()?;
+                    self.scope.may_read_matches(text)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn kind(&mut self, kind: &'a CommandKind) -> Result<Option<DirectoryFlow>, Denial> {
         let sequential = std::mem::replace(&mut self.scope.sequential, false);
         let flow = match kind {
@@ -200,6 +222,7 @@ impl<'a> Walker<'a> {
                 assignments::judge_name(name)?;
                 for value in values.iter().flatten() {
                     self.word(value)?;
+                    self.listed(value)?;
                 }
                 self.loop_flow(None, body)
             }

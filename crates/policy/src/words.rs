@@ -22,6 +22,8 @@ pub struct Arg {
     pub repeats: bool,
     /// What an argument that is not known may be, as far as the script shows it.
     pub may_be: Vec<Arg>,
+    /// Whether the shell makes a part that is not known of the script's own text, so that the script decides which name it is.
+    pub is_computed: bool,
     /// Whether it may be too many things to judge each.
     pub may_be_too_many: bool,
 }
@@ -48,6 +50,7 @@ impl Arg {
             from_braces: false,
             repeats: false,
             may_be: Vec::new(),
+            is_computed: false,
             may_be_too_many: false,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, unknown};
+use super::{COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, unknown};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{
     Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, Script, Simple,
@@ -327,7 +327,7 @@ fn parts_of(text: &str) -> Vec<String> {
         return too_many().into_iter().collect();
     }
     let absolute = text.match_indices('/').map(|(at, _)| text[at..].to_owned());
-    absolute.filter(|path| is_on_this_machine(path)).chain(unknown()).collect()
+    absolute.filter(|path| is_on_this_machine(path)).chain([COMPUTED.to_string()]).collect()
 }
 
 fn too_many() -> BTreeSet<String> {

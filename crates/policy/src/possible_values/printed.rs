@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{KnownValues, TOO_MANY, UNKNOWN, unknown};
+use super::{COMPUTED, KnownValues, TOO_MANY, UNKNOWN, is_open, unknown};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{Command, CommandKind, List, Part, Pipeline, RedirectKind, Simple, Target, Word};
 use crate::words::{ArgKind, arguments, literal};
@@ -64,7 +64,7 @@ impl KnownValues {
             })
         };
         let repeated = |texts: BTreeSet<String>| {
-            let is_joined = |text: &String| !text.is_empty() && !text.contains(UNKNOWN) && !ends_word(text);
+            let is_joined = |text: &String| !text.is_empty() && !is_open(text) && !ends_word(text);
             (!texts.iter().any(is_joined)).then_some(texts)
         };
         let inner = match &command.kind {
@@ -107,6 +107,7 @@ impl KnownValues {
         let mut values = match name_at(0) {
             None | Some("cd" | "true" | ":" | "test" | "[") => return Some(nothing()),
             Some("pwd") => return Some(BTreeSet::from([".".to_owned()])),
+            Some("basename") => self.last_components(&simple.words[1..])?,
             // They print their argument in another form.
             Some("realpath" | "readlink" | "dirname") => {
                 let printed = simple.words[1..].iter().map(|word| self.values(word));
@@ -124,6 +125,16 @@ impl KnownValues {
             values.extend(unknown());
         }
         (!values.iter().any(|value| value.contains(TOO_MANY))).then_some(values)
+    }
+
+    /// The last components of the paths that words may be.
+    fn last_components(&self, words: &[Word]) -> Option<BTreeSet<String>> {
+        let values = words.iter().map(|word| self.values(word)).collect::<Option<Vec<_>>>()?;
+        let last = |path: &String| {
+            let trimmed = path.trim_end_matches('/');
+            trimmed.rsplit('/').next().unwrap_or_default().to_owned()
+        };
+        Some(values.iter().flatten().map(last).collect())
     }
 
     /// The text of the here-documents and here-strings of a command, and of a substituted process that it reads.
@@ -192,10 +203,14 @@ impl KnownValues {
                         Some('%') => BTreeSet::from(["%".to_owned()]),
                         Some('s' | 'b') => left.next().cloned().unwrap_or_else(nothing),
                         Some(_) => {
-                            if left.next().is_some_and(leads) {
+                            let next = left.next();
+                            if next.is_some_and(leads) {
                                 return None;
                             }
-                            unknown()
+                            match next.is_some_and(|values| values.iter().any(|value| !is_number(value))) {
+                                true => BTreeSet::from([COMPUTED.to_string()]),
+                                false => unknown(),
+                            }
                         }
                     };
                     texts = self.product(&texts, &value)?;
@@ -246,6 +261,11 @@ fn is_several(word: &Word) -> bool {
 
 fn nothing() -> BTreeSet<String> {
     BTreeSet::from([String::new()])
+}
+
+/// Whether a value is no name of its own: a number, or not known at all.
+fn is_number(value: &str) -> bool {
+    value.chars().all(|character| character.is_ascii_digit() || character == UNKNOWN)
 }
 
 /// Whether what comes after a text is not joined to it.

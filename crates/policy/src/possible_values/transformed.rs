@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::UNKNOWN;
+use super::{COMPUTED, UNKNOWN, is_open};
 use crate::shell::ast::{Operation, Parameter, Part, Word};
 use crate::wildcard::{Quoting, Wildcard};
 use crate::words::literal;
@@ -27,11 +27,11 @@ pub fn transformed(parameter: &Parameter, values: &BTreeSet<String>) -> Option<B
             {
                 results.insert(value.clone());
             }
-            Operation::Other if !value.contains(UNKNOWN) && !parameter.words.is_empty() => {
+            Operation::Other if !is_open(value) && !parameter.words.is_empty() => {
                 results.extend(replaced(value, parameter.words.first()?)?);
             }
             _ if leads_nowhere(value) && inserts_nothing(parameter) => {
-                results.insert(UNKNOWN.to_string());
+                results.insert(computed_from(value));
             }
             _ => return None,
         }
@@ -49,7 +49,7 @@ fn replaced(value: &str, word: &Word) -> Option<BTreeSet<String>> {
             .as_deref()
             .map(|text| text.trim_start_matches('/').split_once('/').map_or("", |(_, word)| word));
         let leads = !leads_nowhere(value) || !inserted.is_some_and(leads_nowhere);
-        return (!leads).then(|| BTreeSet::from([UNKNOWN.to_string()]));
+        return (!leads).then(|| BTreeSet::from([computed_from(value)]));
     };
     let mut results = BTreeSet::from([value.to_owned(), value.to_lowercase(), value.to_uppercase()]);
     let text = text.strip_prefix('/').unwrap_or(text);
@@ -63,6 +63,12 @@ fn replaced(value: &str, word: &Word) -> Option<BTreeSet<String>> {
         }
     }
     Some(results)
+}
+
+/// What stands for a name that is made of a value.
+fn computed_from(value: &str) -> String {
+    let is_known = value.chars().any(|character| character != UNKNOWN);
+    if is_known { COMPUTED.to_string() } else { value.to_owned() }
 }
 
 /// Whether no part of a value is a path to somewhere else, also if what is between two of its dots is removed.
@@ -115,8 +121,8 @@ impl Pattern {
             // Only the name is left.
             return (self.is_longest && self.text == "*/").then(|| UNKNOWN.to_string());
         }
-        if value.contains(UNKNOWN) {
-            return Some(UNKNOWN.to_string());
+        if is_open(value) {
+            return Some(computed_from(value));
         }
         let mut ends = (0..=value.len()).filter(|at| value.is_char_boundary(*at));
         let matches = |at: &usize| self.wildcard.matches(&value[..*at]);
@@ -129,8 +135,8 @@ impl Pattern {
             let is_parent = value == "." && !self.is_longest && self.text == "/*";
             return is_parent.then(|| "..".to_owned());
         }
-        if value.contains(UNKNOWN) {
-            return Some(UNKNOWN.to_string());
+        if is_open(value) {
+            return Some(computed_from(value));
         }
         let mut starts = (0..=value.len()).filter(|at| value.is_char_boundary(*at));
         let matches = |at: &usize| self.wildcard.matches(&value[*at..]);

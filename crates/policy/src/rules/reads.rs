@@ -224,6 +224,10 @@ fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
                 scope.count_path()?;
                 let known = possible.text.split(UNKNOWN).next().unwrap_or_default();
                 scope.may_read(&Arg::new(known, possible.kind))?;
+                if possible.is_computed {
+                    // It may be the name of a link.
+                    scope.may_read_matches(&possible.text)?;
+                }
                 if let Some(path) = absolute_after_nothing(&possible.text) {
                     scope.may_read(&Arg::new(path, ArgKind::Plain))?;
                 }

@@ -98,6 +98,12 @@ impl<'a> CommandScope<'a> {
         self.paths.read(&self.lookups, &self.directories, target)
     }
 
+    /// Whether all that a pattern lists may be read, or all that a path may name in which [`UNKNOWN`](crate::possible_values::UNKNOWN)
+    /// stands for a part of a name.
+    pub fn may_read_matches(&self, text: &str) -> RuleResult {
+        self.paths.read_matches(&self.directories, text)
+    }
+
     /// The resolved paths that `text` may name, one for each possible working directory.
     pub fn possible_targets(&self, text: &str) -> impl Iterator<Item = PathBuf> {
         self.directories.iter().filter_map(|from| self.paths.resolve(&self.lookups, from, text))

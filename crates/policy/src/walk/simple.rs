@@ -37,6 +37,7 @@ impl<'a> Walker<'a> {
         argv.push(Arg::plain(name));
         let names_paths = !rules::find(&argv[0].text).is_some_and(|rule| rule.names_no_paths());
         for word in &simple.words[1..] {
+            self.listed(word)?;
             match names_paths {
                 true => argv.extend(self.arguments(word)),
                 false => arguments(word, &mut argv),
@@ -119,7 +120,8 @@ impl<'a> Walker<'a> {
             Value::Scalar(word) => self.word(word),
             Value::Array(elements) => elements.iter().try_for_each(|(index, word)| {
                 index.iter().try_for_each(|index| self.arithmetic(index))?;
-                self.word(word)
+                self.word(word)?;
+                self.listed(word)
             }),
         }
     }

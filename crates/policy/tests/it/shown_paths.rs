@@ -167,3 +167,75 @@ fn values_that_stay_in_the_project_may_be_read() {
         ],
     );
 }
+
+/// The project has links `escape` and `escape-file` that lead out of it.
+#[test]
+fn names_that_the_shell_makes_of_a_text_may_be_those_of_links() {
+    judge_all(
+        &strict(),
+        false,
+        &[
+            "x=escape-filex; cat ${x:0:11}",
+            "x=xescape-file; cat ${x:1}",
+            "x=xescape-file; y=${x:1}; cat \"$y\"",
+            "x=escape; ls ${x:0:6}/",
+            "x=escape; cat ${x:0:6}/secret.txt",
+            "x=escape-fil; cat ${x:0:10}e",
+            "cat $(printf '%.11s' escape-filex)",
+            "printf '%.11s' escape-filex | xargs cat",
+            "read -r x < <(printf '%.11s' escape-filex); cat $x",
+            "[[ xescape-file =~ e.* ]]; cat ${BASH_REMATCH[0]}",
+            "x=escapeX-file; cat ${x/[A-Z]/}",
+            "f=escape-filex; cat < ${f:0:11}",
+            "x=escapex; grep -r a ${x:0:6}",
+            "ls $(basename x/..)",
+            "ls $(basename -a a x/..)",
+            "cat $(basename x/escape-file)",
+        ],
+    );
+    judge_all(
+        &strict(),
+        true,
+        &[
+            "cat \"$f\" $(git ls-files) src/$x",
+            "x=src; for f in $(ls $x); do cat $x/$f; done",
+            "for f in a b; do cat $f.txt; done",
+            "for f in src/*.js; do cat ${f%.js}.ts; done",
+            "cat $(basename src/a.js)",
+            "x=a.txt; cat src/${x:0:5}",
+        ],
+    );
+}
+
+#[test]
+fn patterns_list_no_names_outside() {
+    judge_all(
+        &strict(),
+        false,
+        &[
+            "echo /etc/*",
+            "printf '%s\\n' /etc/pass*",
+            "for f in /etc/*; do echo $f; done",
+            "x='/etc/*'; echo $x",
+            "a=(/etc/*); echo hi",
+            "set -- /etc/*; echo $1",
+            "echo escape/*",
+            "echo docs/top/*",
+            "echo */top/*",
+            "echo ../*",
+            "true \"$x\"/etc/*",
+        ],
+    );
+    judge_all(
+        &strict(),
+        true,
+        &[
+            "echo src/*.js *.md /usr/lib/*",
+            "echo '/etc/*' \"../*\"",
+            "for f in src/*; do echo $f; done",
+            "curl -s 'http://localhost:1/x?y=*'",
+            "echo /api/v1/* http://x/y?z",
+            "echo $((2 * 3)) 2/*",
+        ],
+    );
+}
