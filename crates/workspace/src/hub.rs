@@ -64,6 +64,12 @@ pub struct Hub {
     pub(crate) reading: ReadingRoom,
 }
 
+/// Where commits of an agent are until they are checked, and the room in which that happens.
+struct Quarantine {
+    room: GitRoom,
+    directory: TempDir,
+}
+
 /// What decides on the user's machine which files must not land by themselves.
 #[derive(Debug, Clone, Default)]
 pub struct UsersMachine {
@@ -233,12 +239,14 @@ impl Hub {
 
     /// Nothing of the agent's may have run in `room`: we write there from outside.
     async fn fetch_in(&self, room: &GitRoom, workspace: &Workspace) -> Result<String, Fault> {
-        let head = room.run(HEAD_COMMIT, [workspace.git_dir()]).await?;
+        let quarantine = self.quarantine()?;
+        let (head, ()) = tokio::join!(room.run(HEAD_COMMIT, [workspace.git_dir()]), quarantine.room.open());
+        let head = head?;
         let commit = head.stdout.trim().to_owned();
         if head.code != 0 || !is_hash(&commit) {
             return Err(self.unusable(workspace, "its repository has no commit that HEAD names"));
         }
-        self.fetch_commit(room, workspace, &commit).await?;
+        self.fetch_through(quarantine, room, workspace, &commit).await?;
         Ok(commit)
     }
 
@@ -249,12 +257,32 @@ impl Hub {
         workspace: &Workspace,
         commit: &str,
     ) -> Result<(), Fault> {
+        self.fetch_through(self.quarantine()?, room, workspace, commit).await
+    }
+
+    async fn fetch_through(
+        &self,
+        quarantine: Quarantine,
+        room: &GitRoom,
+        workspace: &Workspace,
+        commit: &str,
+    ) -> Result<(), Fault> {
+        let Quarantine { room: checking, directory } = quarantine;
         let known: Vec<String> = self.known(workspace);
-        if !known.iter().any(|known| known == commit) {
-            let quarantine = self.transfer(room, workspace, commit, &known).await?;
-            self.keep(quarantine.path()).map_err(|error| self.unwritable(&error))?;
-        }
+        let fetched = match known.iter().any(|known| known == commit) {
+            true => Ok(()),
+            false => self.transfer([room, &checking], directory.path(), workspace, commit, &known).await,
+        };
+        checking.close().await;
+        fetched?;
         self.set_current(workspace, commit)
+    }
+
+    fn quarantine(&self) -> Result<Quarantine, Fault> {
+        let directory = tempfile::Builder::new().prefix("fetch-").tempdir_in(self.layout.scratch());
+        let directory = directory.map_err(|error| self.unwritable(&error))?;
+        let room = self.room(self.layout.readable(), [directory.path().to_owned()])?;
+        Ok(Quarantine { room, directory })
     }
 
     /// Makes a commit that the hub has the one of the workspace, which checks look at.
@@ -272,15 +300,16 @@ impl Hub {
         written.map_err(|error| self.unwritable(&error))
     }
 
-    /// Packs a commit in `room` and checks it in another one. Returns the directory of a repository with the pack.
+    /// Packs a commit in one room, checks it in another, where `quarantine` becomes a repository, and keeps it.
     async fn transfer(
         &self,
-        room: &GitRoom,
+        [packing, checking]: [&GitRoom; 2],
+        quarantine: &Path,
         workspace: &Workspace,
         commit: &str,
         known: &[String],
-    ) -> Result<TempDir, Fault> {
-        let borrower = room.work().join("pack.git");
+    ) -> Result<(), Fault> {
+        let borrower = packing.work().join("pack.git");
         let skeleton = Skeleton {
             format: workspace.format(),
             is_bare: true,
@@ -292,27 +321,22 @@ impl Hub {
             ],
             ..Skeleton::default()
         };
-        let quarantine = tempfile::Builder::new().prefix("fetch-").tempdir_in(self.layout.scratch());
-        let quarantine = quarantine.map_err(|error| self.unwritable(&error))?;
         let written = skeleton.write(&borrower).and_then(|()| {
             let borrowed = [self.layout.objects(), self.layout.base_objects()];
-            Skeleton { borrowed: &borrowed, ..skeleton }.write(quarantine.path())
+            Skeleton { borrowed: &borrowed, ..skeleton }.write(quarantine)
         });
         written.map_err(|error| self.unwritable(&error))?;
 
-        let checking = self.room(self.layout.readable(), [quarantine.path().to_owned()])?;
         let known = || known.iter().map(String::as_str);
         let path = |path: &Path| path.display().to_string();
-        let (borrower, own) = (path(&borrower), path(quarantine.path()));
+        let (borrower, own) = (path(&borrower), path(quarantine));
         let (size, names) = (MAX_FETCH.to_string(), MAX_NAMES.to_string());
-        let pack = room.script(PACK, [borrower.as_str(), commit].into_iter().chain(known())).await?;
+        let pack = packing.script(PACK, [borrower.as_str(), commit].into_iter().chain(known())).await?;
         let index =
             checking.script(INDEX, [own.as_str(), commit, &size, &names].into_iter().chain(known())).await?;
-        let transferred = pipe(pack, index).await;
-        checking.close().await;
-        let (packed, indexed) = transferred?;
+        let (packed, indexed) = pipe(pack, index).await?;
         match indexed.code {
-            0 => Ok(quarantine),
+            0 => self.keep(quarantine).map_err(|error| self.unwritable(&error)),
             _ => Err(self
                 .no_room(workspace, &indexed)
                 .unwrap_or_else(|| self.unusable(workspace, &why_refused(&packed, &indexed)))),

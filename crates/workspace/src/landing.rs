@@ -406,8 +406,7 @@ impl<'a> LandingAttempt<'a> {
         target: &LandingTarget,
         consent: LandingConsent,
     ) -> Result<Landing, Fault> {
-        self.copy_objects().await?;
-        let changed = self.changed_files().await?;
+        let ((), changed) = tokio::try_join!(self.copy_objects(), self.changed_files())?;
         let landed = match target {
             LandingTarget::CheckedOut => {
                 let landed = self.try_to_land(&changed, consent).await;
@@ -472,11 +471,18 @@ impl<'a> LandingAttempt<'a> {
         changed: &[ChangedFile],
         consent: LandingConsent,
     ) -> Result<String, LandingError> {
-        let branch = self.checked_out_branch().await?;
-        self.check_ancestor().await?;
+        // They only look, so none waits for another; the first that refuses is the reason.
+        let (branch, ancestor, user, files) = tokio::join!(
+            self.checked_out_branch(),
+            self.check_ancestor(),
+            self.check_user(changed),
+            self.check_files(changed, consent)
+        );
+        let branch = branch?;
+        ancestor?;
         check_names(changed)?;
-        self.check_user(changed).await?;
-        self.check_files(changed, consent).await?;
+        user?;
+        files?;
         match self.try_update(changed).await {
             Ok(same) => self.fast_forward(&branch, changed, same).await?,
             Err(LandingError::Refused(LandingRefusal::Files(why))) => {
