@@ -39,6 +39,8 @@ mod git_locks;
 mod hanging_programs;
 mod harness;
 mod harness_files;
+mod harness_landing;
+mod harness_steering;
 mod honesty;
 mod hooks;
 mod interrupt;
