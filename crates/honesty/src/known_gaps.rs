@@ -48,6 +48,8 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
             "moves the package away from its tests",
             "leads a dependency of the tests elsewhere",
             "drops a member of the workspace",
+            "drops a member of the workspace of npm",
+            "drops a member of the workspace of pnpm",
             "deletes the feature that the tests need",
             "makes the root of a workspace a package",
             "swaps the names of members of the workspace of npm",
@@ -62,11 +64,6 @@ pub const KNOWN_GAPS: &[KnownGap] = &[
         ],
         layers: LANDLOCK,
         why: "Only --strict, which needs bubblewrap, asks whether a check passes without such files; otherwise they are named.",
-    },
-    KnownGap {
-        scenarios: &["drops a member of the workspace of npm"],
-        layers: BOTH,
-        why: "What a package.json lists and lists no more is named, as its changed scripts are.",
     },
     KnownGap {
         scenarios: &[
