@@ -117,7 +117,7 @@ impl KnownValues {
         }
         let mut texts = BTreeSet::new();
         for value in values {
-            texts.extend(glob_prefix::alternatives(&value)?);
+            texts.extend(glob_prefix::alternatives(&without_sequences(&value))?);
         }
         (texts.len() <= MAX_VALUES).then_some(texts)
     }
@@ -162,7 +162,8 @@ impl KnownValues {
             Part::Text { text, .. } => Some(BTreeSet::from([text.clone()])),
             Part::Parameter { parameter, .. } => self.parameter(parameter),
             Part::Command { list, .. } => self.output(list),
-            Part::Arithmetic { .. } | Part::Process(_) => Some(unknown()),
+            Part::Arithmetic { .. } => Some(computed()),
+            Part::Process(_) => Some(unknown()),
         }
     }
 
@@ -173,8 +174,11 @@ impl KnownValues {
             "HOME" | "OLDPWD" => BTreeSet::from(["~".to_owned()]),
             name if name.starts_with("XDG_") => BTreeSet::from(["~".to_owned()]),
             "!" => unset("!"),
+            "#" | "?" | "-" | "$" => computed(),
             "@" | "*" => self.parameters(),
             name if name.starts_with(|c: char| c.is_ascii_digit()) => self.parameters(),
+            // Whoever writes the script knows the number of shells and the name of the user.
+            name if name != "TMPDIR" && self.is_inherited(name) => &computed() | &unset(name),
             name if is_name(name) => self.variables.get(name).cloned().unwrap_or_else(|| unset(name)),
             _ => BTreeSet::new(),
         };
@@ -184,7 +188,7 @@ impl KnownValues {
         // A part of these could be anything.
         let is_open = values.len() > MAX_VALUES || values.iter().any(|value| value.contains(TOO_MANY));
         match parameter.operation {
-            Operation::Length => return Some(unknown()),
+            Operation::Length => return Some(computed()),
             Operation::Other if self.is_inherited(&parameter.name) => return None,
             _ if is_open => return None,
             Operation::Value => {}
@@ -231,6 +235,39 @@ fn insert(known: &mut BTreeSet<String>, values: impl IntoIterator<Item = String>
             return;
         }
         known.insert(if value.len() > MAX_VALUE { TOO_MANY.to_string() } else { value });
+    }
+}
+
+fn computed() -> BTreeSet<String> {
+    BTreeSet::from([COMPUTED.to_string()])
+}
+
+/// A text with [`COMPUTED`] for each sequence such as `{a..c}` or `{1..20..2}`.
+fn without_sequences(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(close) = rest.find('}') {
+        match rest[..close].rfind('{').filter(|open| is_sequence(&rest[open + 1..close])) {
+            Some(open) => {
+                plain.push_str(&rest[..open]);
+                plain.push(COMPUTED);
+            }
+            None => plain.push_str(&rest[..=close]),
+        }
+        rest = &rest[close + 1..];
+    }
+    plain + rest
+}
+
+fn is_sequence(group: &str) -> bool {
+    let is_number = |text: &&str| text.parse::<i64>().is_ok();
+    let ends: Vec<&str> = group.split("..").collect();
+    match ends.as_slice() {
+        [first, last] | [first, last, _] => {
+            let are_numbers = [first, last].into_iter().all(is_number);
+            are_numbers || (first.chars().count() == 1 && last.chars().count() == 1)
+        }
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, unknown};
+use super::{COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, computed, is_name, unknown};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{
     Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, Script, Simple,
@@ -150,7 +150,7 @@ impl<'a> Collector<'a> {
                 self.repeated(|c| c.list(body));
             }
             CommandKind::ArithmeticFor { expressions, body } => {
-                expressions.iter().for_each(|expression| self.word(expression));
+                expressions.iter().for_each(|expression| self.arithmetic(expression));
                 self.repeated(|c| c.list(body));
             }
             CommandKind::While { condition, body } => self.repeated(|c| {
@@ -180,7 +180,7 @@ impl<'a> Collector<'a> {
                     }
                 }
             }),
-            CommandKind::Arithmetic(expression) => self.word(expression),
+            CommandKind::Arithmetic(expression) => self.arithmetic(expression),
         }
     }
 
@@ -195,6 +195,7 @@ impl<'a> Collector<'a> {
         }
         match literal(first).as_deref() {
             Some("set") => self.parameters(args),
+            Some("let") => args.iter().filter_map(literal).for_each(|text| self.numbers_in(&text)),
             Some("read" | "mapfile" | "readarray") => self.read(simple, args),
             Some("getopts") => {
                 let given = self.known.parameters.iter().cloned();
@@ -307,13 +308,33 @@ impl<'a> Collector<'a> {
                 Part::Text { .. } => {}
                 Part::Parameter { parameter, .. } => self.parameter(parameter),
                 Part::Command { list, .. } | Part::Process(list) => self.list(list),
-                Part::Arithmetic { expression, .. } => self.word(expression),
+                Part::Arithmetic { expression, .. } => self.arithmetic(expression),
             }
         }
     }
 
+    /// An expression may set each variable that it names, to a number.
+    fn arithmetic(&mut self, expression: &'a Word) {
+        self.word(expression);
+        let texts = expression.0.iter().filter_map(|part| match part {
+            Part::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        for text in texts {
+            self.numbers_in(text);
+        }
+    }
+
+    fn numbers_in(&mut self, expression: &str) {
+        let names = expression.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        for name in names.filter(|name| is_name(name)) {
+            self.known.add(name, computed());
+        }
+    }
+
     fn parameter(&mut self, parameter: &'a Parameter) {
-        parameter.arithmetic.iter().chain(&parameter.words).for_each(|word| self.word(word));
+        parameter.arithmetic.iter().for_each(|expression| self.arithmetic(expression));
+        parameter.words.iter().for_each(|word| self.word(word));
         if parameter.operation == Operation::Assign {
             let values: Vec<String> = parameter.words.iter().flat_map(|word| self.values_of(word)).collect();
             self.known.add(&parameter.name, values);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{COMPUTED, KnownValues, TOO_MANY, UNKNOWN, is_open, unknown};
+use super::{KnownValues, TOO_MANY, UNKNOWN, computed, is_open, unknown};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{Command, CommandKind, List, Part, Pipeline, RedirectKind, Simple, Target, Word};
 use crate::words::{ArgKind, arguments, literal};
@@ -203,14 +203,10 @@ impl KnownValues {
                         Some('%') => BTreeSet::from(["%".to_owned()]),
                         Some('s' | 'b') => left.next().cloned().unwrap_or_else(nothing),
                         Some(_) => {
-                            let next = left.next();
-                            if next.is_some_and(leads) {
+                            if left.next().is_some_and(leads) {
                                 return None;
                             }
-                            match next.is_some_and(|values| values.iter().any(|value| !is_number(value))) {
-                                true => BTreeSet::from([COMPUTED.to_string()]),
-                                false => unknown(),
-                            }
+                            computed()
                         }
                     };
                     texts = self.product(&texts, &value)?;
@@ -263,16 +259,12 @@ fn nothing() -> BTreeSet<String> {
     BTreeSet::from([String::new()])
 }
 
-/// Whether a value is no name of its own: a number, or not known at all.
-fn is_number(value: &str) -> bool {
-    value.chars().all(|character| character.is_ascii_digit() || character == UNKNOWN)
-}
-
 /// Whether what comes after a text is not joined to it.
 fn ends_word(text: &str) -> bool {
     text.ends_with(char::is_whitespace)
 }
-/// The text with `\n`, `\t`, `\057` and `\x2f` replaced, as `printf` and `echo -e` print it.
+
+/// The text with `\n`, `\t`, `\057`, `\x2f` and `\u002f` replaced, as `printf` and `echo -e` print it.
 pub fn unescaped(text: &str) -> String {
     if !text.contains('\\') {
         return text.to_owned();
@@ -282,16 +274,17 @@ pub fn unescaped(text: &str) -> String {
     while let Some(at) = rest.find('\\') {
         plain.push_str(&rest[..at]);
         rest = &rest[at + 1..];
-        let (digits, radix) = match rest.strip_prefix('x') {
-            Some(digits) => (digits, 16),
-            None => (rest, 8),
+        let (digits, radix, most) = match rest.chars().next() {
+            Some('x') => (&rest[1..], 16, 2),
+            Some('u') => (&rest[1..], 16, 4),
+            Some('U') => (&rest[1..], 16, 8),
+            _ => (rest, 8, 3 + usize::from(rest.starts_with('0'))),
         };
-        let most = if radix == 16 { 2 } else { 3 + usize::from(digits.starts_with('0')) };
         let length = digits.chars().take(most).take_while(|c| c.is_digit(radix)).count();
-        match u8::from_str_radix(&digits[..length], radix) {
-            Ok(0) => plain.push(' '),
-            Ok(code) => plain.push(char::from(code)),
-            Err(_) => {
+        match u32::from_str_radix(&digits[..length], radix).ok().and_then(char::from_u32) {
+            Some('\0') => plain.push(' '),
+            Some(character) => plain.push(character),
+            None => {
                 let next = rest.chars().next();
                 plain.push(match next {
                     Some('n' | 't' | 'r' | 'c') => ' ',

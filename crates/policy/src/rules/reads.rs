@@ -175,6 +175,9 @@ pub fn judge_following(scope: &CommandScope<'_>, call: CommandCall<'_>) -> RuleR
     else {
         return Ok(());
     };
+    if call.name == "diff" && compares_directories(scope, call.args) {
+        return links::judge_followed(scope, without);
+    }
     let attaching =
         ATTACHING.iter().find(|(name, _)| call.name.ends_with(name)).map_or("", |(_, letters)| letters);
     let is_short = |text: &str| {
@@ -192,6 +195,17 @@ pub fn judge_following(scope: &CommandScope<'_>, call: CommandCall<'_>) -> RuleR
         return Ok(());
     }
     links::judge_followed(scope, without)
+}
+
+/// Whether an argument may be a directory, of which `diff` reads the files, also through links.
+fn compares_directories(scope: &CommandScope<'_>, args: &[Arg]) -> bool {
+    let keeps_links = args.iter().any(|arg| arg.text == "--no-dereference");
+    let is_directory = |arg: &Arg| {
+        let text = arg.literal().filter(|text| !text.starts_with('-'));
+        text.is_some_and(|text| scope.directories.iter().any(|from| from.join(text).is_dir()))
+    };
+    let may_be_directory = |arg: &Arg| is_directory(arg) || arg.may_be.iter().any(is_directory);
+    !keeps_links && args.iter().any(may_be_directory)
 }
 
 /// Judges a path that a command reads, and what it may be as far as that is known.
@@ -212,7 +226,11 @@ fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
     }
     for possible in &arg.may_be {
         match possible.text.starts_with('-') && possible.kind == ArgKind::Plain {
-            true => judge_value(scope, possible)?,
+            // After `--` it is a name.
+            true => {
+                judge_value(scope, possible)?;
+                scope.may_read(possible)?;
+            }
             false if climbs_from_unknown(&possible.text) => {
                 return deny_with_hint(
                     "path.unknown",
@@ -265,6 +283,10 @@ pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
     };
     if !option.may_be.is_empty() || option.may_be_too_many {
         judge_possible(scope, option)?;
+    }
+    // After `--` it is a name.
+    if option.kind == ArgKind::Glob || option.literal().is_some_and(|text| scope.names_link(text)) {
+        scope.may_read(option)?;
     }
     let is_path = value.starts_with(['/', '~']) || value.contains("..");
     let is_file = option.text.starts_with("--") && option.kind == ArgKind::Plain && !value.is_empty();

@@ -191,6 +191,16 @@ fn names_that_the_shell_makes_of_a_text_may_be_those_of_links() {
             "ls $(basename x/..)",
             "ls $(basename -a a x/..)",
             "cat $(basename x/escape-file)",
+            "cat e{s..s}cape-file",
+            "cat e{r..t}cape-{f..f}ile",
+            "for f in e{s..s}cape-file; do cat $f; done",
+            "a=(e{s..s}cape-file); cat ${a[0]}",
+            "cat < e{s..s}cape-file",
+            "echo e{s..s}cape/*",
+            "echo /{e..e}tc/*",
+            "ls pkg/o{u..u}t/",
+            "cat $(printf '%b' '\\u0065scape-file')",
+            "cat $(echo -e '\\U00000065scape-file')",
         ],
     );
     judge_all(
@@ -203,6 +213,9 @@ fn names_that_the_shell_makes_of_a_text_may_be_those_of_links() {
             "for f in src/*.js; do cat ${f%.js}.ts; done",
             "cat $(basename src/a.js)",
             "x=a.txt; cat src/${x:0:5}",
+            "for i in {1..3}; do cat page$i.txt; done",
+            "cat page{01..12}.txt src/{a..c}.js page$((1 + 1)).txt",
+            "for ((i = 0; i < 3; i++)); do head -1 page$i.txt; done",
         ],
     );
 }
@@ -236,6 +249,48 @@ fn patterns_list_no_names_outside() {
             "curl -s 'http://localhost:1/x?y=*'",
             "echo /api/v1/* http://x/y?z",
             "echo $((2 * 3)) 2/*",
+        ],
+    );
+}
+
+#[test]
+fn numbers_and_names_with_dashes_may_be_links() {
+    let strict = strict();
+    let root = strict.project.root.clone();
+    for link in ["link1", "-dash", "src/12", "lib/only.js"] {
+        std::fs::create_dir_all(root.join("lib")).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", root.join(link)).unwrap();
+    }
+    judge_all(
+        &strict,
+        false,
+        &[
+            "cat link$((2 - 1))",
+            "x=a; cat link${#x}",
+            "cat link$#",
+            "cat src/$((3 * 4))",
+            "for ((i = 0; i < 3; i++)); do cat link$i; done",
+            "i=0; ((i++)); cat link$i",
+            "let i=1; cat link$i",
+            "printf -v i %d 1; cat link$i",
+            "cat $(printf link%d 1)",
+            "cat link{1..3}",
+            "cat link$SHLVL",
+            "cat -- -dash",
+            "head -- -*",
+            "x=-dash; cat -- $x",
+            "diff lib src",
+            "x=lib; diff $x src",
+        ],
+    );
+    judge_all(
+        &strict,
+        true,
+        &[
+            "head -n 3 src/a.js",
+            "diff --no-dereference lib src",
+            "diff src/a.js README.md",
+            "cat page$((1)).txt",
         ],
     );
 }
