@@ -7,6 +7,7 @@
 
 mod approved_file;
 mod bash_gate;
+mod brace_sequences;
 mod contained;
 mod directory_flow;
 mod glob_prefix;

@@ -258,13 +258,23 @@ impl CommandPaths {
         self.temp.iter().chain([&self.root]).any(|path| real.starts_with(path))
     }
 
-    /// Judges what the shell lists for a pattern, or what a path may name in which [`UNKNOWN`] stands for a part of a name. Agents make no
-    /// links in the toolchain.
+    /// Judges what a pattern may name, or a path in which [`UNKNOWN`] stands for a part of a name.
     pub fn read_matches(&self, from: &[PathBuf], text: &str) -> RuleResult {
-        from.iter().try_for_each(|directory| self.read_pattern(directory, text))
+        from.iter().try_for_each(|directory| self.judge_matches(directory, text, |entry| entry))
     }
 
-    fn read_pattern(&self, directory: &Path, text: &str) -> RuleResult {
+    /// Judges the directories whose names the shell lists for a pattern.
+    pub fn list_matches(&self, from: &[PathBuf], text: &str) -> RuleResult {
+        from.iter().try_for_each(|directory| {
+            self.judge_matches(directory, text, |entry| entry.parent().unwrap_or(entry))
+        })
+    }
+
+    /// Agents make no links in the toolchain.
+    fn judge_matches(&self, directory: &Path, text: &str, judged: fn(&Path) -> &Path) -> RuleResult {
+        if text.starts_with('~') {
+            return not_read(text);
+        }
         let wild = text.find(['*', '?', '[', UNKNOWN]).unwrap_or(text.len());
         let (parent, _) = text[..wild].rsplit_once('/').unwrap_or((".", ""));
         let climbs = text[wild..].contains("..") || text[..wild].ends_with('.');
@@ -273,8 +283,9 @@ impl CommandPaths {
             return Ok(());
         }
         for entry in self.matches(directory, text)?.into_iter().filter(|entry| entry.may_lead_out) {
-            let real = real_path(&entry.path).unwrap_or_else(|_| lexical(&entry.path));
-            let shown = entry.path.strip_prefix(directory).unwrap_or(&entry.path);
+            let path = judged(&entry.path);
+            let real = real_path(path).unwrap_or_else(|_| lexical(path));
+            let shown = path.strip_prefix(directory).unwrap_or(path);
             self.read_real(&real, &shown.to_string_lossy())?;
         }
         Ok(())

@@ -12,6 +12,7 @@ use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
+use crate::brace_sequences::is_sequence;
 use crate::glob_prefix;
 use crate::shell::ast::{Operation, Parameter, Part, Script, Word};
 use crate::words::{Arg, ArgKind};
@@ -19,7 +20,7 @@ use crate::words::{Arg, ArgKind};
 /// Stands for text that is not known.
 pub const UNKNOWN: char = '\u{fffd}';
 /// Stands for a name, or a part of one, that the shell makes of the script's own text in a way that is not computed.
-const COMPUTED: char = '\u{fffb}';
+pub const COMPUTED: char = '\u{fffb}';
 /// Stands for more values than are listed, and for what the script makes of its own text in a way that is not computed.
 pub const TOO_MANY: char = '\u{fffc}';
 /// The most values of a word; of more, none is listed.
@@ -98,6 +99,8 @@ pub fn possible_argument(text: String) -> Arg {
         () if text.contains(['*', '?', '[']) => ArgKind::Glob,
         () => ArgKind::Plain,
     };
+    // In a pattern that comes out of an expansion, backslashes only take the meaning of what follows.
+    let text = if kind == ArgKind::Glob { text.replace('\\', "") } else { text };
     Arg::new(text, kind)
 }
 
@@ -170,7 +173,7 @@ impl KnownValues {
     fn parameter(&self, parameter: &Parameter) -> Option<BTreeSet<String>> {
         let mut values = match parameter.name.as_str() {
             // A path is judged in each possible working directory.
-            "PWD" => BTreeSet::from([".".to_owned()]),
+            "PWD" | "DIRSTACK" => BTreeSet::from([".".to_owned()]),
             "HOME" | "OLDPWD" => BTreeSet::from(["~".to_owned()]),
             name if name.starts_with("XDG_") => BTreeSet::from(["~".to_owned()]),
             "!" => unset("!"),
@@ -257,18 +260,6 @@ fn without_sequences(text: &str) -> String {
         rest = &rest[close + 1..];
     }
     plain + rest
-}
-
-fn is_sequence(group: &str) -> bool {
-    let is_number = |text: &&str| text.parse::<i64>().is_ok();
-    let ends: Vec<&str> = group.split("..").collect();
-    match ends.as_slice() {
-        [first, last] | [first, last, _] => {
-            let are_numbers = [first, last].into_iter().all(is_number);
-            are_numbers || (first.chars().count() == 1 && last.chars().count() == 1)
-        }
-        _ => false,
-    }
 }
 
 fn unknown() -> BTreeSet<String> {

@@ -14,7 +14,7 @@ use crate::paths::{CommandPaths, has_pattern};
 use crate::policy_options::PolicyOptions;
 use crate::possible_values::PossibleValues;
 use crate::rules::scope::CommandScope;
-use crate::rules::{assignments, environment, redirections, secrets};
+use crate::rules::{assignments, environment, reads, redirections, secrets};
 use crate::shell::ast::{
     Command, CommandKind, Condition, List, Operation, Part, RedirectKind, Script, Target, Word,
 };
@@ -196,12 +196,23 @@ impl<'a> Walker<'a> {
         if !word.0.iter().any(may_expand) {
             return Ok(());
         }
+        let is_written = word.0.iter().filter_map(Part::unquoted_text).any(has_pattern);
         for arg in self.arguments(word) {
+            if arg.may_be_too_many && is_written {
+                return deny_with_hint(
+                    "path.unknown",
+                    "The directory of the pattern is not known before the command runs.",
+                    "Write a literal directory.",
+                );
+            }
             for text in arg.may_be.iter().chain([&arg]).map(|arg| arg.text.as_str()) {
                 // Names in the working directory are the project's.
                 if has_pattern(text) && text.contains('/') {
                     self.scope.count_path()?;
-                    self.scope.may_read_matches(text)?;
+                    self.scope.may_list_matches(text)?;
+                    if let Some(text) = reads::absolute_after_nothing(text) {
+                        self.scope.may_list_matches(&text)?;
+                    }
                 }
             }
         }

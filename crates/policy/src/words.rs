@@ -1,6 +1,7 @@
 //! Shell words as arguments, as far as they are known before the shell expands them.
 
-use crate::shell::ast::{Operation, Part, Word};
+use crate::brace_sequences;
+use crate::shell::ast::{Command, CommandKind, Item, List, Operation, Part, Word};
 
 /// The most arguments that one brace expansion may produce before it counts as unknown.
 const MAX_BRACES: usize = 64;
@@ -151,6 +152,8 @@ pub fn outline(parts: &[Part]) -> String {
 
 fn argument(parts: &[Part]) -> Arg {
     let mut text = String::new();
+    // What the shell may take for a pattern: a bracket may have quoted characters in it.
+    let mut pattern = String::new();
     let mut kind = ArgKind::Plain;
     for part in parts {
         match part {
@@ -158,7 +161,8 @@ fn argument(parts: &[Part]) -> Arg {
                 if !quoted && text.is_empty() && more.starts_with('~') {
                     return Arg::new("~", ArgKind::Unknown);
                 }
-                if !quoted && is_pattern(more) && kind == ArgKind::Plain {
+                pattern.push_str(if *quoted { "x" } else { more });
+                if is_pattern(&pattern) && kind == ArgKind::Plain {
                     kind = ArgKind::Glob;
                 }
                 if matches!(kind, ArgKind::Plain | ArgKind::Glob) {
@@ -166,6 +170,8 @@ fn argument(parts: &[Part]) -> Arg {
                 }
             }
             Part::Parameter { parameter, quoted } => kind = unknown(kind, *quoted && !parameter.spread),
+            // Any number will do.
+            Part::Command { list, .. } if counts_processors(list) && kind == ArgKind::Plain => text.push('1'),
             Part::Command { quoted, .. } => kind = unknown(kind, *quoted),
             Part::Arithmetic { .. } => kind = unknown(kind, true),
             Part::Process(_) => {
@@ -176,6 +182,16 @@ fn argument(parts: &[Part]) -> Arg {
     }
     let is_known = matches!(kind, ArgKind::Plain | ArgKind::Glob);
     Arg { outline: if is_known { String::new() } else { outline(parts) }, ..Arg::new(text, kind) }
+}
+
+/// Whether a list is `nproc` alone; functions may not have its name.
+fn counts_processors(list: &List) -> bool {
+    let [Item { first, rest, background: false }] = list.0.as_slice() else { return false };
+    let [Command { kind: CommandKind::Simple(simple), redirects, .. }] = first.commands.as_slice() else {
+        return false;
+    };
+    let is_plain = rest.is_empty() && redirects.is_empty() && simple.assignments.is_empty();
+    is_plain && matches!(simple.words.as_slice(), [only] if only.bare() == Some("nproc"))
 }
 
 fn unknown(before: ArgKind, is_one: bool) -> ArgKind {
@@ -222,7 +238,10 @@ fn braces(word: &Word, into: &mut Vec<Arg>) {
                 ('{', false, Some(_)) | ('}', false, None) => return into.push(several()),
                 (',', false, Some(members)) => members.push(Word::default()),
                 ('}', false, Some(members)) => {
-                    let joined = join(&results, members);
+                    let joined = match members.as_slice() {
+                        [only] => sequence(only).and_then(|members| join(&results, &members)),
+                        members => join(&results, members),
+                    };
                     group = None;
                     match joined {
                         Some(joined) => results = joined,
@@ -248,8 +267,19 @@ fn braces(word: &Word, into: &mut Vec<Arg>) {
     into.extend(results.iter().map(|word| Arg { from_braces: true, ..argument(&word.0) }));
 }
 
+/// The members of a sequence such as `a..c`.
+fn sequence(word: &Word) -> Option<Vec<Word>> {
+    let members = brace_sequences::members(word.bare()?)?;
+    let word = |text: &String| {
+        let mut word = Word::default();
+        word.push(text, false);
+        word
+    };
+    Some(members.iter().map(word).collect())
+}
+
 fn join(left: &[Word], members: &[Word]) -> Option<Vec<Word>> {
-    if members.len() < 2 || left.len() * members.len() > MAX_BRACES {
+    if left.len() * members.len() > MAX_BRACES {
         return None;
     }
     let pair = |start: &Word, end: &Word| Word(start.0.iter().chain(&end.0).cloned().collect());
@@ -258,8 +288,8 @@ fn join(left: &[Word], members: &[Word]) -> Option<Vec<Word>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Arg, ArgKind, arguments};
-    use crate::shell::ast::{CommandKind, Simple};
+    use super::{Arg, ArgKind, CommandKind, arguments};
+    use crate::shell::ast::Simple;
     use crate::shell::parse;
 
     fn args(source: &str) -> Vec<Arg> {
@@ -288,7 +318,9 @@ mod tests {
             ("\"$@\"", "", ArgKind::Several),
             ("\"${a[@]}\"", "", ArgKind::Several),
             ("$((1))", "", ArgKind::Unknown),
-            ("{1..3}", "", ArgKind::Several),
+            ("-j$(nproc)", "-j1", ArgKind::Plain),
+            ("-j$(nproc x)", "-j", ArgKind::Several),
+            ("{1..300}", "", ArgKind::Several),
             ("{a,{b,c}}", "", ArgKind::Several),
             ("{a,$x}", "", ArgKind::Several),
         ] {
@@ -303,6 +335,7 @@ mod tests {
         let texts = |source: &str| args(source).into_iter().map(|arg| arg.text).collect::<Vec<_>>();
         assert_eq!(texts("s/{a,b}{,x}"), ["s/a", "s/ax", "s/b", "s/bx"]);
         assert_eq!(texts("'{a,b}'"), ["{a,b}"]);
+        assert_eq!(texts("pus{h..h} {1..3}"), ["push", "1", "2", "3"]);
         assert!(args("{a,b}").iter().all(|arg| arg.from_braces));
     }
 

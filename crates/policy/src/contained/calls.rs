@@ -61,7 +61,7 @@ const CONTAINER_SUBCOMMANDS: [&str; 4] = ["run", "exec", "enter", "create"];
 /// Subcommands of other programs that run another command.
 const RUNNING_SUBCOMMANDS: [(&str, &[&str]); 20] = [
     ("rustup", &["run"]),
-    ("npm", &["exec", "exe", "x"]),
+    ("npm", &["exec", "exe", "x", "explore"]),
     ("go", &["run"]),
     ("pnpm", &["exec", "dlx"]),
     ("yarn", &["exec", "dlx", "workspace", "workspaces"]),

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use super::variables::Value;
 use super::{ContainedWalk, numbers, outputs, signals};
+use crate::possible_values::COMPUTED;
 use crate::possible_values::transformed::transformed;
 use crate::shell::ast::{CommandKind, List, Operation, Parameter, Part, Word};
 use crate::words::{Arg, UNKNOWN_PART, arguments, literal};
@@ -294,7 +295,8 @@ impl ContainedWalk<'_> {
         }
         if parameter.operation != Operation::Other {
             let results = transformed(parameter, &[text.clone()].into());
-            return results.and_then(|results| results.into_iter().next()).unwrap_or(text);
+            let result = results.and_then(|results| results.into_iter().next());
+            return result.map_or(text, |result| result.replace(COMPUTED, &UNKNOWN_PART.to_string()));
         }
         let Some(pattern) = parameter.words.first().map(|word| self.text_of(word)) else { return text };
         match pattern.as_str() {
@@ -303,6 +305,8 @@ impl ContainedWalk<'_> {
             pattern => {
                 let (all, pattern) = pattern.strip_prefix('/').map_or((false, pattern), |rest| (true, rest));
                 let (from, to) = pattern.split_once('/').unwrap_or((pattern, ""));
+                // In newer versions of bash, `&` stands for what matches.
+                let to = &to.replace('&', from);
                 let marks = text.matches(from).count();
                 if from.is_empty() || !self.may_expand(to.len().saturating_mul(marks)) {
                     return text;

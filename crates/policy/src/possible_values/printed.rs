@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{KnownValues, TOO_MANY, UNKNOWN, computed, is_open, unknown};
+use super::{COMPUTED, KnownValues, TOO_MANY, UNKNOWN, computed, is_open, unknown};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{Command, CommandKind, List, Part, Pipeline, RedirectKind, Simple, Target, Word};
 use crate::words::{ArgKind, arguments, literal};
@@ -197,10 +197,14 @@ impl KnownValues {
             let mut texts = nothing();
             loop {
                 for (text, directive) in &pieces {
-                    texts = self.product(&texts, &BTreeSet::from([(*text).to_owned()]))?;
+                    texts = self.product(&texts, &BTreeSet::from([text.clone()]))?;
                     let value = match directive {
                         None => continue,
                         Some('%') => BTreeSet::from(["%".to_owned()]),
+                        Some('T') => {
+                            left.next();
+                            continue;
+                        }
                         Some('s' | 'b') => left.next().cloned().unwrap_or_else(nothing),
                         Some(_) => {
                             if left.next().is_some_and(leads) {
@@ -234,18 +238,38 @@ fn paths_in(text: &str) -> Vec<String> {
     paths.filter(|path| path.starts_with('.') || is_on_this_machine(path)).map(str::to_owned).collect()
 }
 
-/// The text before each directive of a format, and the directive: `s` only if it takes its argument as it is.
-fn pieces(format: &str) -> Vec<(&str, Option<char>)> {
+/// The text before each directive of a format, and the directive: `s` only if it takes its argument as it is, and `T` for a date, of which the text
+/// is before it.
+fn pieces(format: &str) -> Vec<(String, Option<char>)> {
     let mut found = Vec::new();
     let mut rest = format;
     while let Some((text, after)) = rest.split_once('%') {
+        let open = after.trim_start_matches(|c: char| "-+ 0#.*".contains(c) || c.is_ascii_digit());
+        if let Some((date, after)) = open.strip_prefix('(').and_then(|date| date.split_once(")T")) {
+            found.push((format!("{text}{}", without_times(date)), Some('T')));
+            rest = after;
+            continue;
+        }
         let end = after.find(|c: char| c.is_ascii_alphabetic() || c == '%').unwrap_or(after.len());
         let letter = after[end..].chars().next().unwrap_or('%');
-        found.push((text, Some(if end == 0 { letter } else { 'd' })));
+        found.push((text.to_owned(), Some(if end == 0 { letter } else { 'd' })));
         rest = after.get(end + 1..).unwrap_or_default();
     }
-    found.push((rest, None));
+    found.push((rest.to_owned(), None));
     found
+}
+
+/// The text of a date's format, with [`COMPUTED`] for each part that is a time.
+fn without_times(format: &str) -> String {
+    let mut plain = String::new();
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        plain.push(if character == '%' { COMPUTED } else { character });
+        if character == '%' {
+            characters.next();
+        }
+    }
+    plain
 }
 
 /// Whether a word may become several arguments.

@@ -55,11 +55,14 @@ fn replaced(value: &str, word: &Word) -> Option<BTreeSet<String>> {
     let text = text.strip_prefix('/').unwrap_or(text);
     for text in [text, text.trim_start_matches(['#', '%'])] {
         let (pattern, inserted) = text.split_once('/').unwrap_or((text, ""));
-        results.insert(value.replacen(pattern, inserted, 1));
-        results.insert(value.replace(pattern, inserted));
-        // At the end.
-        if let Some(start) = value.strip_suffix(pattern) {
-            results.insert(format!("{start}{inserted}"));
+        // In newer versions of bash, `&` stands for what matches.
+        for inserted in [inserted.to_owned(), inserted.replace('&', pattern)] {
+            results.insert(value.replacen(pattern, &inserted, 1));
+            results.insert(value.replace(pattern, &inserted));
+            // At the end.
+            if let Some(start) = value.strip_suffix(pattern) {
+                results.insert(format!("{start}{inserted}"));
+            }
         }
     }
     Some(results)

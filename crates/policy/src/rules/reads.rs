@@ -257,7 +257,7 @@ fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
 
 /// The path that is left where what is not known is empty or a slash, if it may exist: `/etc/x` of `$(y)/etc/x` and `$(y)etc/x`,
 /// but not `/src/x` of `$(y)/src/x`.
-fn absolute_after_nothing(text: &str) -> Option<String> {
+pub fn absolute_after_nothing(text: &str) -> Option<String> {
     let path = text.strip_prefix(UNKNOWN)?.trim_start_matches(UNKNOWN);
     let path = format!("/{}", path.split(UNKNOWN).next().unwrap_or_default().trim_start_matches('/'));
     is_on_this_machine(&path).then_some(path)

@@ -104,6 +104,11 @@ impl<'a> CommandScope<'a> {
         self.paths.read_matches(&self.directories, text)
     }
 
+    /// Whether the names that the shell lists for a pattern are in directories that may be read.
+    pub fn may_list_matches(&self, text: &str) -> RuleResult {
+        self.paths.list_matches(&self.directories, text)
+    }
+
     /// The resolved paths that `text` may name, one for each possible working directory.
     pub fn possible_targets(&self, text: &str) -> impl Iterator<Item = PathBuf> {
         self.directories.iter().filter_map(|from| self.paths.resolve(&self.lookups, from, text))

@@ -47,6 +47,11 @@ pub fn judge_listing(name: &str, args: &[Arg]) -> RuleResult {
         "declare" | "typeset" | "export" | "readonly" | "local" => {
             args.iter().all(|arg| arg.literal().is_some_and(|text| text.starts_with('-')))
         }
+        "npm" | "npx" | "pnpm" | "pnpx" | "yarn" | "bun" | "bunx" => {
+            let words = args.iter().filter_map(Arg::literal).filter(|text| !text.starts_with('-'));
+            let mut words = words.skip_while(|text| ["run", "run-script", "exec", "x", "dlx"].contains(text));
+            matches!(words.next(), Some("env" | "printenv")) && words.next().is_none()
+        }
         _ => false,
     };
     if lists { prints_variables(name) } else { Ok(()) }
@@ -61,6 +66,6 @@ pub fn prints_variables(command: &str) -> RuleResult {
 }
 
 fn is_process_memory(path: &str) -> bool {
-    path.contains("/proc/")
-        && ["environ", "/mem", "/maps", "/fd/", "/root", "/cwd"].iter().any(|end| path.contains(end))
+    let parts = ["environ", "mem", "maps", "smaps", "fd", "root", "cwd"];
+    path.split_once("/proc/").is_some_and(|(_, below)| below.split('/').any(|part| parts.contains(&part)))
 }

@@ -300,7 +300,10 @@ fn inputs(
     let option = parsed.value("d").or_else(|| parsed.value("delimiter"));
     let delimiter = option.and_then(Arg::literal).and_then(|text| text.chars().next());
     let mut found = Vec::new();
-    for text in scope.input.iter().filter(|text| !text.contains(TOO_MANY)) {
+    // It takes quotes and backslashes away, unless the input is divided otherwise.
+    let plain = scope.input.iter().filter(|text| text.contains(['\'', '"', '\\']));
+    let plain: Vec<String> = plain.map(|text| text.replace(['\'', '"', '\\'], "")).collect();
+    for text in scope.input.iter().chain(&plain).filter(|text| !text.contains(TOO_MANY)) {
         found.extend(divided(text).into_iter().map(|piece| piece.trim_matches(['\'', '"', ' ']).to_owned()));
         if let Some(delimiter) = delimiter {
             found.extend(text.split(delimiter).map(|piece| piece.trim().to_owned()));

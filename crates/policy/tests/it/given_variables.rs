@@ -130,3 +130,10 @@ fn variables_of_the_projects_own_programs_are_allowed() {
         ],
     );
 }
+
+#[test]
+fn package_managers_print_no_environment() {
+    let strict = strict();
+    judge_all(&strict, false, &["npm run env", "npx env", "npm exec -- env", "npx -y printenv"]);
+    judge_all(&strict, true, &["npm run build", "npm test"]);
+}
