@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap};
 use super::{COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, computed, is_name, unknown};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{
-    Assignment, Command, CommandKind, Condition, List, Operation, Parameter, Part, Pipeline, Script, Simple,
-    Target, Value, Word,
+    Assignment, Command, CommandKind, Condition, Join, List, Operation, Parameter, Part, Pipeline, Script,
+    Simple, Target, Value, Word,
 };
 use crate::words::literal;
 
@@ -22,12 +22,16 @@ impl KnownValues {
             in_call: false,
             in_loop: false,
             repeated: BTreeSet::new(),
+            certain: BTreeSet::new(),
+            may_be_unset: BTreeSet::new(),
         };
         let mut words = BTreeSet::new();
         for _ in 0..MAX_PASSES {
             let before = collector.size();
             words = collector.words_of_repeated();
+            collector.certain.clear();
             collector.list(&script.list);
+            collector.add_unset();
             if collector.size() == before {
                 return collector.known;
             }
@@ -49,6 +53,10 @@ struct Collector<'a> {
     in_loop: bool,
     /// The variables that are assigned in such parts.
     repeated: BTreeSet<String>,
+    /// The variables that are set at this point, whatever came before.
+    certain: BTreeSet<String>,
+    /// Those that are used where they may not be set.
+    may_be_unset: BTreeSet<String>,
 }
 
 impl<'a> Collector<'a> {
@@ -81,8 +89,24 @@ impl<'a> Collector<'a> {
 
     fn repeated(&mut self, read: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.in_loop, true);
-        read(self);
+        self.branch(read);
         self.in_loop = before;
+    }
+
+    /// Reads a part that may not run, or whose variables are its own.
+    fn branch(&mut self, read: impl FnOnce(&mut Self)) {
+        let before = self.certain.clone();
+        read(self);
+        self.certain = before;
+    }
+
+    /// What is used where it may not be set may be empty.
+    fn add_unset(&mut self) {
+        for name in &self.may_be_unset {
+            if let Some(values) = self.known.variables.get_mut(name) {
+                values.insert(String::new());
+            }
+        }
     }
 
     fn size(&self) -> usize {
@@ -94,18 +118,27 @@ impl<'a> Collector<'a> {
     fn list(&mut self, list: &'a List) {
         for item in &list.0 {
             self.pipeline(&item.first);
-            item.rest.iter().for_each(|(_, pipeline)| self.pipeline(pipeline));
+            self.branch(|c| {
+                for (join, pipeline) in &item.rest {
+                    match join {
+                        Join::And => c.pipeline(pipeline),
+                        Join::Or => c.branch(|c| c.pipeline(pipeline)),
+                    }
+                }
+            });
         }
     }
 
     fn pipeline(&mut self, pipeline: &'a Pipeline) {
         let before = self.input.len();
-        for command in &pipeline.commands {
-            self.command(command);
-            if pipeline.commands.len() > 1 {
+        let [command] = pipeline.commands.as_slice() else {
+            for command in &pipeline.commands {
+                self.branch(|c| c.command(command));
                 self.input.extend(self.known.printed(command));
             }
-        }
+            return self.input.truncate(before);
+        };
+        self.command(command);
         self.input.truncate(before);
     }
 
@@ -131,13 +164,16 @@ impl<'a> Collector<'a> {
     fn kind(&mut self, kind: &'a CommandKind) {
         match kind {
             CommandKind::Simple(simple) => self.simple(simple),
-            CommandKind::Subshell(list) | CommandKind::Group(list) => self.list(list),
+            CommandKind::Subshell(list) => self.branch(|c| c.list(list)),
+            CommandKind::Group(list) => self.list(list),
             CommandKind::If { arms, otherwise } => {
                 for (condition, body) in arms {
-                    self.list(condition);
-                    self.list(body);
+                    self.branch(|c| {
+                        c.list(condition);
+                        c.list(body);
+                    });
                 }
-                otherwise.iter().for_each(|body| self.list(body));
+                otherwise.iter().for_each(|body| self.branch(|c| c.list(body)));
             }
             CommandKind::For { name, values, body } => {
                 let given = match values {
@@ -147,7 +183,10 @@ impl<'a> Collector<'a> {
                 let given: Vec<String> = given;
                 self.known.add(name, given);
                 values.iter().flatten().for_each(|word| self.word(word));
-                self.repeated(|c| c.list(body));
+                self.repeated(|c| {
+                    c.certain.insert(name.clone());
+                    c.list(body);
+                });
             }
             CommandKind::ArithmeticFor { expressions, body } => {
                 expressions.iter().for_each(|expression| self.arithmetic(expression));
@@ -159,7 +198,7 @@ impl<'a> Collector<'a> {
             }),
             CommandKind::Case { subject, arms } => {
                 self.word(subject);
-                arms.iter().for_each(|(_, body)| self.list(body));
+                arms.iter().for_each(|(_, body)| self.branch(|c| c.list(body)));
             }
             CommandKind::Function { name, body } => {
                 self.known.functions.entry(name.clone()).or_default();
@@ -188,6 +227,10 @@ impl<'a> Collector<'a> {
         for assignment in simple.assignments.iter().chain(&simple.declared) {
             self.assignment(assignment);
         }
+        let persistent = simple.assignments.iter().filter(|_| simple.words.is_empty());
+        for assignment in persistent.chain(&simple.declared) {
+            self.certain.insert(assignment.name.clone());
+        }
         simple.words.iter().for_each(|word| self.word(word));
         let Some((first, args)) = simple.words.split_first() else { return };
         if let Some(last) = args.last() {
@@ -195,6 +238,9 @@ impl<'a> Collector<'a> {
         }
         match literal(first).as_deref() {
             Some("set") => self.parameters(args),
+            Some("unset") => args.iter().filter_map(literal).for_each(|name| {
+                self.certain.remove(&name);
+            }),
             Some("let") => args.iter().filter_map(literal).for_each(|text| self.numbers_in(&text)),
             Some("read" | "mapfile" | "readarray") => self.read(simple, args),
             Some("getopts") => {
@@ -307,7 +353,7 @@ impl<'a> Collector<'a> {
             match part {
                 Part::Text { .. } => {}
                 Part::Parameter { parameter, .. } => self.parameter(parameter),
-                Part::Command { list, .. } | Part::Process(list) => self.list(list),
+                Part::Command { list, .. } | Part::Process(list) => self.branch(|c| c.list(list)),
                 Part::Arithmetic { expression, .. } => self.arithmetic(expression),
             }
         }
@@ -335,6 +381,9 @@ impl<'a> Collector<'a> {
     fn parameter(&mut self, parameter: &'a Parameter) {
         parameter.arithmetic.iter().for_each(|expression| self.arithmetic(expression));
         parameter.words.iter().for_each(|word| self.word(word));
+        if !self.certain.contains(&parameter.name) {
+            self.may_be_unset.insert(parameter.name.clone());
+        }
         if parameter.operation == Operation::Assign {
             let values: Vec<String> = parameter.words.iter().flat_map(|word| self.values_of(word)).collect();
             self.known.add(&parameter.name, values);

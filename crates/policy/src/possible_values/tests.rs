@@ -24,7 +24,7 @@ fn words_may_be_what_the_script_makes_them() {
         ("a='x y'; ls $a", &["x", "y"]),
         ("a='x y'; ls \"$a\"", &["x y"]),
         ("a=x; a+=y; ls $a", &["x", "xy", "xyy", "xyyy", "y", "yy", "yyy"]),
-        ("for a in x y{1,2}; do :; done; ls $a", &["x", "y1", "y2"]),
+        ("for a in x y{1,2}; do :; done; ls $a", &["", "x", "y1", "y2"]),
         ("a=(x y); ls \"${a[@]}\"", &["x", "y"]),
         ("ls ${a:-x}", &["", "x", "\u{fffd}"]),
         ("a=xy; ls ${a%y}", &["x"]),

@@ -330,3 +330,68 @@ fn numbers_and_names_with_dashes_may_be_links() {
         ],
     );
 }
+
+#[test]
+fn variables_that_may_not_be_set_are_empty() {
+    judge_all(
+        &strict(),
+        false,
+        &[
+            "cat $x/etc/passwd; x=src",
+            "x=src cat $x/etc/passwd",
+            "false && x=src; cat $x/etc/passwd",
+            "true || x=src && cat $x/etc/passwd",
+            "if false; then x=src; fi; cat $x/etc/passwd",
+            "(x=src); cat $x/etc/passwd",
+            "x=src | cat $x/etc/passwd",
+            "x=src; unset x; cat $x/etc/passwd",
+            "for x in $(ls nothing); do :; done; cat $x/etc/passwd",
+            "f() { cat $x/etc/passwd; }; f; x=src",
+            "case a in b) x=src;; esac; cat $x/etc/passwd",
+            "echo $x/etc/*; x=src",
+        ],
+    );
+    judge_all(
+        &strict(),
+        true,
+        &[
+            "x=src; cat $x/etc/passwd",
+            "export x=src; (cat $x/etc/passwd)",
+            "x=src && cat $x/etc/passwd | head -1",
+            "for x in src lib; do cat $x/etc/passwd; done",
+        ],
+    );
+}
+
+#[test]
+fn files_of_known_names_may_be_written() {
+    let strict = strict();
+    for (is_allowed, commands) in [
+        (
+            true,
+            &[
+                "out=out.txt; echo x > \"$out\"; echo y >> $out",
+                "for i in a b; do echo x > src/$i.txt; done",
+                "d=src; mkdir -p \"src/$d\"; touch \"src/$d/x.txt\"",
+            ][..],
+        ),
+        (
+            false,
+            &[
+                "echo x > $out",
+                "echo x > $d/etc/x; d=src",
+                "out=../x; echo x > $out",
+                "for d in src .git; do echo x > $d/config; done",
+                "for i in $(ls); do echo x > src/$i; done",
+                "d=escape; echo x > $d/x",
+                "d=git; echo x > .$d/config",
+                "read -r out < README.md; echo x > $out",
+                "d=src; cp README.md $d/",
+                "declare -n r=x; x=../y; echo a > $r",
+                "f() { echo x > $1; }; f ../y",
+            ],
+        ),
+    ] {
+        judge_all(&strict, is_allowed, commands);
+    }
+}
