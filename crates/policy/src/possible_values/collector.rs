@@ -235,6 +235,7 @@ impl<'a> Collector<'a> {
         let Some((first, args)) = simple.words.split_first() else { return };
         if let Some(last) = args.last() {
             self.known.add("_", self.values_of(last));
+            self.certain.insert("_".to_owned());
         }
         match literal(first).as_deref() {
             Some("set") => self.parameters(args),

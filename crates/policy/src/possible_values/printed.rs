@@ -108,8 +108,9 @@ impl KnownValues {
             None | Some("cd" | "true" | ":" | "test" | "[") => return Some(nothing()),
             Some("pwd") => return Some(BTreeSet::from([".".to_owned()])),
             Some("basename") => self.last_components(&simple.words[1..])?,
+            Some("dirname") => self.parents(&simple.words[1..])?,
             // They print their argument in another form.
-            Some("realpath" | "readlink" | "dirname") => {
+            Some("realpath" | "readlink") => {
                 let printed = simple.words[1..].iter().map(|word| self.values(word));
                 printed.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect()
             }
@@ -127,14 +128,34 @@ impl KnownValues {
         (!values.iter().any(|value| value.contains(TOO_MANY))).then_some(values)
     }
 
-    /// The last components of the paths that words may be.
+    /// The directories of the paths that words may be, and these themselves.
+    fn parents(&self, words: &[Word]) -> Option<BTreeSet<String>> {
+        let mut found = BTreeSet::new();
+        for word in words {
+            let values = self.values(word)?;
+            // It may stand for an absolute path.
+            found.extend(values.iter().map(|path| match path.trim_end_matches('/').rsplit_once('/') {
+                _ if path == "." => "..".to_owned(),
+                Some(("", _)) => "/".to_owned(),
+                Some((parent, _)) => parent.to_owned(),
+                None => ".".to_owned(),
+            }));
+            found.extend(values);
+        }
+        Some(found)
+    }
+
+    /// The last components of the paths that words may be, also without those that are suffixes of them.
     fn last_components(&self, words: &[Word]) -> Option<BTreeSet<String>> {
         let values = words.iter().map(|word| self.values(word)).collect::<Option<Vec<_>>>()?;
         let last = |path: &String| {
             let trimmed = path.trim_end_matches('/');
             trimmed.rsplit('/').next().unwrap_or_default().to_owned()
         };
-        Some(values.iter().flatten().map(last).collect())
+        let names: BTreeSet<String> = values.iter().flatten().map(last).collect();
+        let stripped =
+            names.iter().flat_map(|name| names.iter().filter_map(|end| name.strip_suffix(end.as_str())));
+        Some(names.clone().into_iter().chain(stripped.map(str::to_owned)).collect())
     }
 
     /// The text of the here-documents and here-strings of a command, and of a substituted process that it reads.
@@ -305,6 +326,9 @@ pub fn unescaped(text: &str) -> String {
             _ => (rest, 8, 3 + usize::from(rest.starts_with('0'))),
         };
         let length = digits.chars().take(most).take_while(|c| c.is_digit(radix)).count();
+        if digits[length..].starts_with([UNKNOWN, COMPUTED]) && length < most && (radix == 16 || length > 0) {
+            return TOO_MANY.to_string();
+        }
         match u32::from_str_radix(&digits[..length], radix).ok().and_then(char::from_u32) {
             Some('\0') => plain.push(' '),
             Some(character) => plain.push(character),

@@ -189,7 +189,8 @@ pub fn judge_following(scope: &CommandScope<'_>, call: CommandCall<'_>) -> RuleR
         beginning && text != "--color"
     };
     let has = |test: &dyn Fn(&str) -> bool| {
-        call.args.iter().take_while(|arg| arg.literal() != Some("--")).any(|arg| test(&arg.text))
+        let options = call.args.iter().take_while(|arg| arg.literal() != Some("--"));
+        options.flat_map(|arg| arg.may_be.iter().chain([arg])).any(|arg| test(&arg.text))
     };
     if !has(&|text| is_short(text) || is_long(text)) || has(&|text| text == "--no-dereference") {
         return Ok(());

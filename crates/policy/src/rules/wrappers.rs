@@ -304,6 +304,7 @@ fn inputs(
     let plain = scope.input.iter().filter(|text| text.contains(['\'', '"', '\\']));
     let plain: Vec<String> = plain.map(|text| text.replace(['\'', '"', '\\'], "")).collect();
     for text in scope.input.iter().chain(&plain).filter(|text| !text.contains(TOO_MANY)) {
+        found.push(text.trim().to_owned());
         found.extend(divided(text).into_iter().map(|piece| piece.trim_matches(['\'', '"', ' ']).to_owned()));
         if let Some(delimiter) = delimiter {
             found.extend(text.split(delimiter).map(|piece| piece.trim().to_owned()));
