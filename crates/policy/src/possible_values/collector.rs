@@ -10,6 +10,12 @@ use crate::shell::ast::{
 };
 use crate::words::literal;
 
+/// How often a script is read to find the variables that get values which are not known.
+const MAX_HOPS: usize = 32;
+
+/// The most elements of an array of which each pair is joined.
+const MAX_JOINED: usize = 16;
+
 impl KnownValues {
     /// The values in a script.
     pub fn of(script: &Script) -> Self {
@@ -70,21 +76,46 @@ impl<'a> Collector<'a> {
         words.collect()
     }
 
-    /// Opens the variables that have other words than `before` which may be paths: each turn of a loop may make more of them.
+    /// Opens the variables that have other words than `before`, and all that get their values: each turn of a loop may make more of them. Those
+    /// that may be paths could be any path.
     fn open_grown(&mut self, before: &BTreeSet<(String, String)>) {
         let words = self.words_of_repeated();
-        let names: BTreeSet<&String> = words
-            .difference(before)
-            .filter(|(_, word)| word.contains(['/', '.']))
-            .map(|(name, _)| name)
-            .collect();
-        if names.is_empty() {
-            return;
+        let grown: Vec<_> = words.difference(before).collect();
+        for (name, word) in &grown {
+            let values = self.known.variables.entry(name.clone()).or_default();
+            values.insert(UNKNOWN.to_string());
+            if word.contains(['/', '.']) {
+                values.insert(TOO_MANY.to_string());
+            }
         }
-        for name in names {
-            self.known.variables.entry(name.clone()).or_default().insert(TOO_MANY.to_string());
+        let mut open = self.open_variables();
+        for _ in 0..MAX_HOPS {
+            if grown.is_empty() {
+                return;
+            }
+            self.list(&self.script.list);
+            let now = self.open_variables();
+            if now == open {
+                return;
+            }
+            open = now;
+        }
+        for name in self.repeated.clone() {
+            self.known.add(&name, too_many());
         }
         self.list(&self.script.list);
+    }
+
+    /// How many variables may have a value that is not known, and how many any at all.
+    fn open_variables(&self) -> (usize, usize) {
+        let having = |mark: char| {
+            self.known
+                .variables
+                .values()
+                .filter(|values| values.iter().any(|value| value.contains(mark)))
+                .count()
+        };
+        (having(UNKNOWN), having(TOO_MANY))
     }
 
     fn repeated(&mut self, read: impl FnOnce(&mut Self)) {
@@ -198,7 +229,12 @@ impl<'a> Collector<'a> {
             }),
             CommandKind::Case { subject, arms } => {
                 self.word(subject);
-                arms.iter().for_each(|(_, body)| self.branch(|c| c.list(body)));
+                for (patterns, body) in arms {
+                    self.branch(|c| {
+                        patterns.iter().for_each(|pattern| c.word(pattern));
+                        c.list(body);
+                    });
+                }
             }
             CommandKind::Function { name, body } => {
                 self.known.functions.entry(name.clone()).or_default();
@@ -326,7 +362,18 @@ impl<'a> Collector<'a> {
         let mut values: Vec<String> = match &assignment.value {
             Value::Scalar(word) => {
                 self.word(word);
-                self.known.values(word).unwrap_or_else(too_many).into_iter().collect()
+                let values: Vec<String> =
+                    self.known.values(word).unwrap_or_else(too_many).into_iter().collect();
+                let joins = |part: &Part| match part {
+                    Part::Parameter { parameter, .. } => {
+                        parameter.joins || parameter.spread || matches!(parameter.name.as_str(), "*" | "@")
+                    }
+                    _ => false,
+                };
+                match word.0.iter().any(joins) {
+                    true => with_joined(values),
+                    false => values,
+                }
             }
             Value::Array(elements) => {
                 elements.iter().for_each(|(_, word)| self.word(word));
@@ -390,6 +437,15 @@ impl<'a> Collector<'a> {
             self.known.add(&parameter.name, values);
         }
     }
+}
+
+/// The elements of an array and what two of them become that are joined.
+fn with_joined(elements: Vec<String>) -> Vec<String> {
+    if elements.len() > MAX_JOINED {
+        return too_many().into_iter().collect();
+    }
+    let pairs = elements.iter().flat_map(|one| elements.iter().map(move |other| format!("{one} {other}")));
+    pairs.chain(elements.iter().cloned()).chain(unknown()).collect()
 }
 
 /// What a part of a text may be. As a path it leads out only if it begins with a slash, or if there is `..` in it.
