@@ -29,6 +29,23 @@ const MAX_VALUES: usize = 256;
 const MAX_VALUE: usize = 4096;
 /// The most text, in bytes, that the values of one script have together.
 const MAX_TEXT: usize = 2 * 1024 * 1024;
+/// The most elements of an array of which each pair is joined.
+const MAX_JOINED: usize = 16;
+/// Variables that bash sets itself, whatever a script sets them to.
+const SET_BY_BASH: [&str; 12] = [
+    "BASHPID",
+    "BASH_COMMAND",
+    "BASH_SUBSHELL",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "FUNCNAME",
+    "GROUPS",
+    "HISTCMD",
+    "LINENO",
+    "PIPESTATUS",
+    "RANDOM",
+    "SECONDS",
+];
 /// How often a script is read to find the values of variables that depend on each other.
 const MAX_PASSES: usize = 3;
 
@@ -140,7 +157,7 @@ impl KnownValues {
             .filter(|text| is_several(text))
             .flat_map(|text| text.split_whitespace().map(str::to_owned))
             .collect();
-        texts.retain(|text| !is_several(text));
+        // An assignment does not divide them.
         texts.extend(pieces);
         (texts.len() <= MAX_VALUES).then_some(texts)
     }
@@ -187,6 +204,16 @@ impl KnownValues {
         };
         if values.is_empty() {
             values.insert(UNKNOWN.to_string());
+        }
+        if SET_BY_BASH.contains(&parameter.name.as_str()) {
+            values.extend(computed());
+        }
+        if !parameter.arithmetic.is_empty() && parameter.operation == Operation::Value {
+            // An element that is not there.
+            values.extend(unknown());
+        }
+        if parameter.joins {
+            values = joined(&values);
         }
         // A part of these could be anything.
         let is_open = values.len() > MAX_VALUES || values.iter().any(|value| value.contains(TOO_MANY));
@@ -239,6 +266,21 @@ fn insert(known: &mut BTreeSet<String>, values: impl IntoIterator<Item = String>
         }
         known.insert(if value.len() > MAX_VALUE { TOO_MANY.to_string() } else { value });
     }
+}
+
+/// Whether a part is all elements of an array, which become one text where no words are divided.
+fn is_spread(part: &Part) -> bool {
+    matches!(part, Part::Parameter { parameter, .. }
+        if parameter.spread || matches!(parameter.name.as_str(), "*" | "@"))
+}
+
+/// The elements of an array, and what two of them become that are joined.
+fn joined(elements: &BTreeSet<String>) -> BTreeSet<String> {
+    if elements.len() > MAX_JOINED {
+        return BTreeSet::from([TOO_MANY.to_string()]);
+    }
+    let pairs = elements.iter().flat_map(|one| elements.iter().map(move |other| format!("{one} {other}")));
+    pairs.chain(elements.iter().cloned()).chain(unknown()).collect()
 }
 
 fn computed() -> BTreeSet<String> {

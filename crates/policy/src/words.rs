@@ -97,13 +97,6 @@ impl Arg {
         }
     }
 
-    /// What an argument that is not written out may be, if all of that is known.
-    pub fn known_values(&self) -> Option<&[Self]> {
-        let is_known = |value: &Self| matches!(value.kind, ArgKind::Plain | ArgKind::Glob);
-        let are_known = !self.may_be_too_many && !self.may_be.is_empty() && self.may_be.iter().all(is_known);
-        are_known.then_some(&self.may_be)
-    }
-
     /// Whether it stands for exactly one argument.
     pub fn is_single(&self) -> bool {
         matches!(self.kind, ArgKind::Plain | ArgKind::Unknown) && !self.repeats

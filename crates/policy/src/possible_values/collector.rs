@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::{COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, computed, is_name, unknown};
+use super::{
+    COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, computed, is_name, is_spread, joined, unknown,
+};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{
     Assignment, Command, CommandKind, Condition, Join, List, Operation, Parameter, Part, Pipeline, Script,
@@ -12,9 +14,6 @@ use crate::words::literal;
 
 /// How often a script is read to find the variables that get values which are not known.
 const MAX_HOPS: usize = 32;
-
-/// The most elements of an array of which each pair is joined.
-const MAX_JOINED: usize = 16;
 
 impl KnownValues {
     /// The values in a script.
@@ -131,11 +130,11 @@ impl<'a> Collector<'a> {
         self.certain = before;
     }
 
-    /// What is used where it may not be set may be empty.
+    /// What is used where it may not be set may be empty, which is among what is not known.
     fn add_unset(&mut self) {
         for name in &self.may_be_unset {
             if let Some(values) = self.known.variables.get_mut(name) {
-                values.insert(String::new());
+                values.insert(UNKNOWN.to_string());
             }
         }
     }
@@ -148,7 +147,10 @@ impl<'a> Collector<'a> {
 
     fn list(&mut self, list: &'a List) {
         for item in &list.0 {
-            self.pipeline(&item.first);
+            match item.background {
+                true => self.branch(|c| c.pipeline(&item.first)),
+                false => self.pipeline(&item.first),
+            }
             self.branch(|c| {
                 for (join, pipeline) in &item.rest {
                     match join {
@@ -362,22 +364,14 @@ impl<'a> Collector<'a> {
         let mut values: Vec<String> = match &assignment.value {
             Value::Scalar(word) => {
                 self.word(word);
-                let values: Vec<String> =
-                    self.known.values(word).unwrap_or_else(too_many).into_iter().collect();
-                let joins = |part: &Part| match part {
-                    Part::Parameter { parameter, .. } => {
-                        parameter.joins || parameter.spread || matches!(parameter.name.as_str(), "*" | "@")
-                    }
-                    _ => false,
-                };
-                match word.0.iter().any(joins) {
-                    true => with_joined(values),
-                    false => values,
-                }
+                let values = self.known.values(word).unwrap_or_else(too_many);
+                if word.0.iter().any(is_spread) { joined(&values) } else { values }.into_iter().collect()
             }
             Value::Array(elements) => {
                 elements.iter().for_each(|(_, word)| self.word(word));
-                elements.iter().flat_map(|(_, word)| self.values_of(word)).collect()
+                let values = elements.iter().flat_map(|(_, word)| self.values_of(word));
+                // Without elements it is empty.
+                values.chain(elements.is_empty().then(|| UNKNOWN.to_string())).collect()
             }
         };
         if assignment.appends && matches!(assignment.value, Value::Scalar(_)) {
@@ -437,15 +431,6 @@ impl<'a> Collector<'a> {
             self.known.add(&parameter.name, values);
         }
     }
-}
-
-/// The elements of an array and what two of them become that are joined.
-fn with_joined(elements: Vec<String>) -> Vec<String> {
-    if elements.len() > MAX_JOINED {
-        return too_many().into_iter().collect();
-    }
-    let pairs = elements.iter().flat_map(|one| elements.iter().map(move |other| format!("{one} {other}")));
-    pairs.chain(elements.iter().cloned()).chain(unknown()).collect()
 }
 
 /// What a part of a text may be. As a path it leads out only if it begins with a slash, or if there is `..` in it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{COMPUTED, KnownValues, TOO_MANY, UNKNOWN, computed, is_open, unknown};
+use super::{COMPUTED, KnownValues, TOO_MANY, UNKNOWN, computed, is_open, is_spread, joined, unknown};
 use crate::paths::is_on_this_machine;
 use crate::shell::ast::{Command, CommandKind, List, Part, Pipeline, RedirectKind, Simple, Target, Word};
 use crate::words::{ArgKind, arguments, literal};
@@ -149,6 +149,11 @@ impl KnownValues {
     fn last_components(&self, words: &[Word]) -> Option<BTreeSet<String>> {
         let values = words.iter().map(|word| self.values(word)).collect::<Option<Vec<_>>>()?;
         let last = |path: &String| {
+            // It may be the value of an option.
+            let path = path
+                .strip_prefix("--")
+                .and_then(|option| option.split_once('='))
+                .map_or(path.as_str(), |(_, value)| value);
             let trimmed = path.trim_end_matches('/');
             trimmed.rsplit('/').next().unwrap_or_default().to_owned()
         };
@@ -194,7 +199,9 @@ impl KnownValues {
                 continue;
             }
             texts = if is_first { texts } else { self.product(&texts, &blank)? };
-            texts = self.product(&texts, &self.expanded(word)?)?;
+            let values = self.expanded(word)?;
+            let values = if word.0.iter().any(is_spread) { joined(&values) } else { values };
+            texts = self.product(&texts, &values)?;
             is_first = false;
         }
         Some(texts.iter().map(|text| unescaped(text) + end).collect())

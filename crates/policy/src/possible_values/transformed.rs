@@ -107,14 +107,19 @@ impl Pattern {
         });
         let Some(parts) = parts.collect::<Option<Vec<_>>>() else { return Vec::new() };
         let text: String = parts.iter().map(|(text, _)| *text).collect();
-        let new = |wildcard: fn(&str) -> Wildcard| {
-            let rest = text.strip_prefix(['#', '%']);
-            let text = rest.unwrap_or(&text);
-            Self { wildcard: wildcard(text), is_longest: rest.is_some(), text: text.to_owned() }
+        let stripped = text.strip_prefix(['#', '%']);
+        let new = |wildcard: fn(&str) -> Wildcard| Self {
+            wildcard: wildcard(stripped.unwrap_or(&text)),
+            is_longest: stripped.is_some(),
+            text: stripped.unwrap_or(&text).to_owned(),
         };
         let mut patterns = vec![new(Wildcard::new)];
         if parts.iter().any(|(_, quoted)| *quoted) && text.contains('*') {
             patterns.push(new(|text| Wildcard::joined([(text, Quoting::Quoted)])));
+        }
+        // In quotes of its own, the first character is no second operator.
+        if stripped.is_some_and(|rest| rest != "*/") && parts.first().is_some_and(|(_, quoted)| *quoted) {
+            patterns.push(Self { wildcard: Wildcard::new(&text), is_longest: false, text: text.clone() });
         }
         patterns
     }

@@ -135,7 +135,7 @@ fn judge_writes(
     references.filter_map(|(_, file)| file.as_ref()).try_for_each(|file| reads::judge(scope, file))?;
     for operand in &parsed.operands {
         scope.count_path()?;
-        scope.may_write_values(operand)?;
+        scope.may_write(operand)?;
     }
     Ok(())
 }

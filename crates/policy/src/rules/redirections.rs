@@ -27,7 +27,7 @@ pub fn judge(scope: &mut CommandScope<'_>, kind: RedirectKind, word: &Word, targ
                 return deny("redirection", "'>!' is not bash syntax; write '>|'.");
             }
             scope.count_path()?;
-            scope.may_write_values(&target)
+            scope.may_write(&target)
         }
     }
 }

@@ -93,14 +93,6 @@ impl<'a> CommandScope<'a> {
         self.paths.write(&self.lookups, &self.directories, target)
     }
 
-    /// The same of one that need not be written out, if all its values are known.
-    pub fn may_write_values(&self, target: &Arg) -> RuleResult {
-        match target.known_values() {
-            Some(values) => values.iter().try_for_each(|value| self.may_write(value)),
-            None => self.may_write(target),
-        }
-    }
-
     /// Whether an argument names a path that may be read.
     pub fn may_read(&self, target: &Arg) -> RuleResult {
         self.paths.read(&self.lookups, &self.directories, target)
