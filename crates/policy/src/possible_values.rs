@@ -6,22 +6,32 @@
 
 mod collector;
 pub mod printed;
+mod programs;
 pub mod transformed;
 
 use std::cell::{Cell, OnceCell};
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::rc::Rc;
 
 use crate::brace_sequences::is_sequence;
 use crate::glob_prefix;
-use crate::shell::ast::{Operation, Parameter, Part, Script, Word};
+use crate::shell::ast::{Command, Operation, Parameter, Part, Script, Word};
 use crate::words::{Arg, ArgKind};
 
-/// Stands for text that is not known.
+/// Stands for text from outside the script that is not known, or for nothing.
 pub const UNKNOWN: char = '\u{fffd}';
-/// Stands for a name, or a part of one, that the shell makes of the script's own text in a way that is not computed.
-pub const COMPUTED: char = '\u{fffb}';
-/// Stands for more values than are listed, and for what the script makes of its own text in a way that is not computed.
+/// Stands for a name, or a part of one, that is made of the script's own text in a way that is not followed.
+pub const COMPUTED: char = '\u{fff9}';
+/// Stands for a path that is made of the script's own text in a way that is not followed, so that it may be any.
+pub const ANYTHING: char = '\u{fffb}';
+/// Stands for the working directory, as an absolute path.
+pub const HERE: char = '\u{fffa}';
+/// Stands for the directory above it.
+pub const ABOVE: char = '\u{fff7}';
+/// Stands for the home directory, as an absolute path.
+pub const AT_HOME: char = '\u{fff8}';
+/// Stands for more values than are listed.
 pub const TOO_MANY: char = '\u{fffc}';
 /// The most values of a word; of more, none is listed.
 const MAX_VALUES: usize = 256;
@@ -29,8 +39,6 @@ const MAX_VALUES: usize = 256;
 const MAX_VALUE: usize = 4096;
 /// The most text, in bytes, that the values of one script have together.
 const MAX_TEXT: usize = 2 * 1024 * 1024;
-/// The most elements of an array of which each pair is joined.
-const MAX_JOINED: usize = 16;
 /// Variables that bash sets itself, whatever a script sets them to.
 const SET_BY_BASH: [&str; 12] = [
     "BASHPID",
@@ -53,6 +61,7 @@ const MAX_PASSES: usize = 3;
 #[derive(Clone)]
 pub struct PossibleValues<'a> {
     script: &'a Script,
+    temp: Option<&'a Path>,
     known: Rc<OnceCell<KnownValues>>,
 }
 
@@ -65,13 +74,16 @@ struct KnownValues {
     functions: HashMap<String, BTreeSet<String>>,
     /// The script's here-documents.
     bodies: Vec<Word>,
+    /// The session's temporary directory.
+    temp: Option<String>,
     /// How much text the values have, in bytes.
     used: Cell<usize>,
 }
 
 impl<'a> PossibleValues<'a> {
-    pub fn of(script: &'a Script) -> Self {
-        Self { script, known: Rc::new(OnceCell::new()) }
+    /// `temp` is the value of `TMPDIR`.
+    pub fn of(script: &'a Script, temp: Option<&'a Path>) -> Self {
+        Self { script, temp, known: Rc::new(OnceCell::new()) }
     }
 
     /// Adds to an argument that is not known what it may be.
@@ -85,31 +97,32 @@ impl<'a> PossibleValues<'a> {
         }
     }
 
-    /// The text that a command prints or that its redirections contain, as far as it is known.
-    pub fn printed(&self, command: &crate::shell::ast::Command) -> Vec<String> {
-        self.known().printed(command)
+    /// The text that a command prints or that its redirections contain, where `input` is what it may read of the script's text.
+    pub fn printed(&self, command: &Command, input: &[String]) -> Vec<String> {
+        self.known().printed(command, input)
     }
 
     /// The text that a command reads from its redirections, as far as it is known.
-    pub fn read_by(&self, command: &crate::shell::ast::Command) -> Vec<String> {
+    pub fn read_by(&self, command: &Command) -> Vec<String> {
         self.known().read_by(command)
     }
 
     fn known(&self) -> &KnownValues {
-        self.known.get_or_init(|| KnownValues::of(self.script))
+        self.known.get_or_init(|| KnownValues::of(self.script, self.temp))
     }
 }
 
 /// Whether a part of a text is not known.
 fn is_open(text: &str) -> bool {
-    text.contains([UNKNOWN, COMPUTED])
+    text.contains([UNKNOWN, COMPUTED, ANYTHING])
 }
 
-/// An argument with this text, in which [`UNKNOWN`] and [`COMPUTED`] stand for anything.
+/// An argument with this text, in which [`UNKNOWN`], [`COMPUTED`] and [`ANYTHING`] stand for what is not known.
 pub fn possible_argument(text: String) -> Arg {
-    if text.contains(COMPUTED) {
-        let argument = possible_argument(text.replace(COMPUTED, &UNKNOWN.to_string()));
-        return Arg { is_computed: true, ..argument };
+    let text = with_places(&text);
+    if text.contains([COMPUTED, ANYTHING]) {
+        let argument = possible_argument(text.replace([COMPUTED, ANYTHING], &UNKNOWN.to_string()));
+        return Arg { is_computed: true, may_be_any_path: text.contains(ANYTHING), ..argument };
     }
     let kind = match () {
         () if text.starts_with('~') || text.contains(UNKNOWN) => ArgKind::Unknown,
@@ -119,6 +132,33 @@ pub fn possible_argument(text: String) -> Arg {
     // In a pattern that comes out of an expansion, backslashes only take the meaning of what follows.
     let text = if kind == ArgKind::Glob { text.replace('\\', "") } else { text };
     Arg::new(text, kind)
+}
+
+/// The text with a path for each [`HERE`] and [`ABOVE`], which are judged in each possible working directory, and each [`AT_HOME`]. Beside a name it would
+/// be part of another path.
+fn with_places(text: &str) -> String {
+    let mut path = String::new();
+    for (at, character) in text.char_indices() {
+        let place = match character {
+            HERE => ".",
+            ABOVE => "..",
+            AT_HOME => "~",
+            _ => {
+                path.push(character);
+                continue;
+            }
+        };
+        let word = path.rsplit(char::is_whitespace).next().unwrap_or_default();
+        let begins =
+            word.is_empty() || word.starts_with('-') || word.ends_with(['=', ':', ',', '"', '\'', '@']);
+        let next = text[at + character.len_utf8()..].chars().next();
+        let ends = next.is_none_or(|next| "/:,\"'".contains(next) || next.is_whitespace());
+        match begins && ends {
+            true => path.push_str(place),
+            false => path.push(ANYTHING),
+        }
+    }
+    path
 }
 
 impl KnownValues {
@@ -145,17 +185,31 @@ impl KnownValues {
     /// The texts that a word may become; `None` if there are too many.
     fn values(&self, word: &Word) -> Option<BTreeSet<String>> {
         let mut texts = BTreeSet::from([String::new()]);
+        let is_empty = |part: &&Part| matches!(part, Part::Text { text, .. } if text.is_empty());
+        let has_more = word.0.iter().filter(|part| !is_empty(part)).count() > 1;
         for part in &word.0 {
-            texts = self.product(&texts, &self.part(part)?)?;
+            let mut values = self.part(part)?;
+            // Each element is a word, of which the first and the last have what is beside them.
+            if is_spread(part) && has_more {
+                values = values
+                    .iter()
+                    .flat_map(|text| [text.clone(), format!("{text} "), format!(" {text} ")])
+                    .collect();
+            }
+            texts = self.product(&texts, &values)?;
         }
-        if !word.0.iter().any(may_be_split) {
+        if !word.0.iter().any(|part| may_be_split(part) || is_spread(part)) {
             return Some(texts);
         }
-        let is_several = |text: &String| text.contains(char::is_whitespace);
+        // What is not known may be a blank.
+        let divides = |c: char| c.is_whitespace() || c == UNKNOWN;
+        let is_divided = |text: &&String| text.contains(divides) && text.contains(|c| !divides(c));
         let pieces: BTreeSet<String> = texts
             .iter()
-            .filter(|text| is_several(text))
-            .flat_map(|text| text.split_whitespace().map(str::to_owned))
+            .filter(is_divided)
+            .flat_map(|text| text.split_whitespace().chain(text.split(divides)))
+            .filter(|piece| !piece.is_empty())
+            .map(str::to_owned)
             .collect();
         // An assignment does not divide them.
         texts.extend(pieces);
@@ -188,29 +242,34 @@ impl KnownValues {
     }
 
     fn parameter(&self, parameter: &Parameter) -> Option<BTreeSet<String>> {
-        let mut values = match parameter.name.as_str() {
-            // A path is judged in each possible working directory.
-            "PWD" | "DIRSTACK" => BTreeSet::from([".".to_owned()]),
-            "HOME" | "OLDPWD" => BTreeSet::from(["~".to_owned()]),
-            name if name.starts_with("XDG_") => BTreeSet::from(["~".to_owned()]),
-            "!" => unset("!"),
-            "#" | "?" | "-" | "$" => computed(),
+        let name = parameter.name.as_str();
+        let mut values = match name {
+            "PWD" | "DIRSTACK" => one(&HERE.to_string()),
+            "HOME" | "OLDPWD" => one(&AT_HOME.to_string()),
+            _ if name.starts_with("XDG_") => one(&AT_HOME.to_string()),
+            "TMPDIR" if !self.variables.contains_key(name) => self.temp.iter().cloned().collect(),
+            "!" | "#" | "?" | "-" | "$" => computed(),
+            // The name of the shell.
+            "0" => anything(),
             "@" | "*" => self.parameters(),
-            name if name.starts_with(|c: char| c.is_ascii_digit()) => self.parameters(),
+            _ if name.starts_with(|c: char| c.is_ascii_digit()) => self.parameters(),
             // Whoever writes the script knows the number of shells and the name of the user.
-            name if name != "TMPDIR" && self.is_inherited(name) => &computed() | &unset(name),
-            name if is_name(name) => self.variables.get(name).cloned().unwrap_or_else(|| unset(name)),
+            _ if self.is_inherited(name) => &computed() | &nothing(),
+            _ if is_name(name) => self.variables.get(name).cloned().unwrap_or_else(nothing),
             _ => BTreeSet::new(),
         };
         if values.is_empty() {
-            values.insert(UNKNOWN.to_string());
+            values = unknown();
         }
-        if SET_BY_BASH.contains(&parameter.name.as_str()) {
-            values.extend(computed());
+        match name {
+            _ if SET_BY_BASH.contains(&name) => values.extend(computed()),
+            // After an assignment it is empty.
+            "_" => values.extend(nothing()),
+            _ => {}
         }
         if !parameter.arithmetic.is_empty() && parameter.operation == Operation::Value {
             // An element that is not there.
-            values.extend(unknown());
+            values.extend(nothing());
         }
         if parameter.joins {
             values = joined(&values);
@@ -219,7 +278,6 @@ impl KnownValues {
         let is_open = values.len() > MAX_VALUES || values.iter().any(|value| value.contains(TOO_MANY));
         match parameter.operation {
             Operation::Length => return Some(computed()),
-            Operation::Other if self.is_inherited(&parameter.name) => return None,
             _ if is_open => return None,
             Operation::Value => {}
             Operation::Assign | Operation::Default | Operation::Alternate => {
@@ -227,8 +285,15 @@ impl KnownValues {
                     values.extend(self.values(word)?);
                 }
             }
-            Operation::RemovePrefix | Operation::RemoveSuffix | Operation::Other => {
-                return transformed::transformed(parameter, &values);
+            Operation::RemovePrefix
+            | Operation::RemoveSuffix
+            | Operation::Replace
+            | Operation::ChangeCase
+            | Operation::Other => {
+                return match self.is_inherited(name) {
+                    true => None,
+                    false => transformed::transformed(parameter, &values),
+                };
             }
         }
         (values.len() <= MAX_VALUES).then_some(values)
@@ -236,16 +301,15 @@ impl KnownValues {
 
     /// Whether a variable comes from the environment, where many values are paths.
     fn is_inherited(&self, name: &str) -> bool {
-        let is_upper = name.len() > 1 && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+        let is_upper = name.len() > 1
+            && !matches!(name, "PWD" | "HOME" | "TMPDIR")
+            && name.chars().all(|c| c.is_ascii_uppercase() || c == '_');
         is_upper && !self.variables.contains_key(name)
     }
 
     /// The positional parameters. The script may have fewer of them, and the shell that runs it has none.
     fn parameters(&self) -> BTreeSet<String> {
-        match self.parameters.is_empty() {
-            true => unset("1"),
-            false => &self.parameters | &unknown(),
-        }
+        &self.parameters | &nothing()
     }
 
     fn add(&mut self, name: &str, values: impl IntoIterator<Item = String>) {
@@ -274,17 +338,33 @@ fn is_spread(part: &Part) -> bool {
         if parameter.spread || matches!(parameter.name.as_str(), "*" | "@"))
 }
 
-/// The elements of an array, and what two of them become that are joined.
+/// The elements of an array, and what all of them become that are joined.
 fn joined(elements: &BTreeSet<String>) -> BTreeSet<String> {
-    if elements.len() > MAX_JOINED {
-        return BTreeSet::from([TOO_MANY.to_string()]);
+    match elements.iter().any(|text| text.contains(['/', '.', '~']) || is_open(text)) {
+        true => elements | &anything(),
+        false => elements | &computed(),
     }
-    let pairs = elements.iter().flat_map(|one| elements.iter().map(move |other| format!("{one} {other}")));
-    pairs.chain(elements.iter().cloned()).chain(unknown()).collect()
+}
+
+fn one(text: &str) -> BTreeSet<String> {
+    BTreeSet::from([text.to_owned()])
+}
+
+/// The value of what is not set.
+fn nothing() -> BTreeSet<String> {
+    one("")
+}
+
+fn unknown() -> BTreeSet<String> {
+    one(&UNKNOWN.to_string())
 }
 
 fn computed() -> BTreeSet<String> {
-    BTreeSet::from([COMPUTED.to_string()])
+    one(&COMPUTED.to_string())
+}
+
+fn anything() -> BTreeSet<String> {
+    one(&ANYTHING.to_string())
 }
 
 /// A text with [`COMPUTED`] for each sequence such as `{a..c}` or `{1..20..2}`.
@@ -302,19 +382,6 @@ fn without_sequences(text: &str) -> String {
         rest = &rest[close + 1..];
     }
     plain + rest
-}
-
-fn unknown() -> BTreeSet<String> {
-    BTreeSet::from([UNKNOWN.to_string()])
-}
-
-/// The values of a variable that the script does not set.
-fn unset(name: &str) -> BTreeSet<String> {
-    let mut values = unknown();
-    if name != "TMPDIR" {
-        values.insert(String::new());
-    }
-    values
 }
 
 fn is_name(name: &str) -> bool {

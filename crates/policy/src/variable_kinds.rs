@@ -34,6 +34,8 @@ impl<'a> VariableKinds<'a> {
             | Operation::Alternate
             | Operation::RemovePrefix
             | Operation::RemoveSuffix
+            | Operation::Replace
+            | Operation::ChangeCase
             | Operation::Other => ValueKind::Arbitrary,
         }
     }
@@ -50,6 +52,8 @@ impl<'a> VariableKinds<'a> {
                 | Operation::Alternate
                 | Operation::RemovePrefix
                 | Operation::RemoveSuffix
+                | Operation::Replace
+                | Operation::ChangeCase
                 | Operation::Other,
                 _,
             ) => None,

@@ -43,7 +43,7 @@ impl<'a> Walker<'a> {
             scope: CommandScope::new(options, paths, script, directories, dispatch_wrapped),
             functions: HashMap::new(),
             variables: VariableKinds::of(script),
-            values: PossibleValues::of(script),
+            values: PossibleValues::of(script, options.temp.as_deref()),
         }
     }
 
@@ -186,8 +186,9 @@ impl<'a> Walker<'a> {
         args
     }
 
-    /// Judges the names that the shell lists where it expands patterns in a word.
-    fn listed(&mut self, word: &Word) -> RuleResult {
+    /// Judges the names that the shell lists where it expands patterns in a word; `are_read` if a program may take them for files, also
+    /// where it expects something else: a pattern of grep may become several names.
+    fn listed(&mut self, word: &Word, are_read: bool) -> RuleResult {
         let may_expand = |part: &Part| match part {
             Part::Text { text, quoted } => !quoted && has_pattern(text),
             Part::Parameter { quoted, .. } | Part::Command { quoted, .. } => !quoted,
@@ -206,9 +207,15 @@ impl<'a> Walker<'a> {
                 );
             }
             for text in arg.may_be.iter().chain([&arg]).map(|arg| arg.text.as_str()) {
+                if !has_pattern(text) {
+                    continue;
+                }
+                self.scope.count_path()?;
+                if are_read {
+                    self.scope.may_read_matches(text)?;
+                }
                 // Names in the working directory are the project's.
-                if has_pattern(text) && text.contains('/') {
-                    self.scope.count_path()?;
+                if text.contains('/') {
                     self.scope.may_list_matches(text)?;
                     if let Some(text) = reads::absolute_after_nothing(text) {
                         self.scope.may_list_matches(&text)?;
@@ -233,7 +240,7 @@ impl<'a> Walker<'a> {
                 assignments::judge_name(name)?;
                 for value in values.iter().flatten() {
                     self.word(value)?;
-                    self.listed(value)?;
+                    self.listed(value, false)?;
                 }
                 self.loop_flow(None, body)
             }

@@ -23,8 +23,10 @@ pub struct Arg {
     pub repeats: bool,
     /// What an argument that is not known may be, as far as the script shows it.
     pub may_be: Vec<Arg>,
-    /// Whether the shell makes a part that is not known of the script's own text, so that the script decides which name it is.
+    /// Whether a part that is not known is made of the script's own text, so that the script decides which name it is.
     pub is_computed: bool,
+    /// Whether it also decides which path it is.
+    pub may_be_any_path: bool,
     /// Whether it may be too many things to judge each.
     pub may_be_too_many: bool,
 }
@@ -52,6 +54,7 @@ impl Arg {
             repeats: false,
             may_be: Vec::new(),
             is_computed: false,
+            may_be_any_path: false,
             may_be_too_many: false,
         }
     }

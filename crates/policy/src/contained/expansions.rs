@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use super::variables::Value;
 use super::{ContainedWalk, numbers, outputs, signals};
-use crate::possible_values::COMPUTED;
 use crate::possible_values::transformed::transformed;
+use crate::possible_values::{ANYTHING, COMPUTED};
 use crate::shell::ast::{CommandKind, List, Operation, Parameter, Part, Word};
 use crate::words::{Arg, UNKNOWN_PART, arguments, literal};
 
@@ -220,10 +220,12 @@ impl ContainedWalk<'_> {
             Operation::Assign | Operation::Default => set,
             Operation::Alternate if is_set() => Some(vec![word()?]),
             Operation::Alternate => Some(Vec::new()),
-            Operation::RemovePrefix | Operation::RemoveSuffix | Operation::Other if parameter.spread => {
-                Some(self.slice(parameter, &set?))
-            }
-            Operation::RemovePrefix | Operation::RemoveSuffix | Operation::Other => {
+            _ if parameter.spread => Some(self.slice(parameter, &set?)),
+            Operation::RemovePrefix
+            | Operation::RemoveSuffix
+            | Operation::Replace
+            | Operation::ChangeCase
+            | Operation::Other => {
                 let text = set?.into_iter().next().unwrap_or_default();
                 Some(vec![self.changed(parameter, text)])
             }
@@ -293,27 +295,29 @@ impl ContainedWalk<'_> {
         if let Some(start) = number(0) {
             return text.chars().skip(start).take(number(1).unwrap_or(usize::MAX)).collect();
         }
-        if parameter.operation != Operation::Other {
+        if matches!(parameter.operation, Operation::RemovePrefix | Operation::RemoveSuffix) {
             let results = transformed(parameter, &[text.clone()].into());
             let result = results.and_then(|results| results.into_iter().next());
-            return result.map_or(text, |result| result.replace(COMPUTED, &UNKNOWN_PART.to_string()));
+            return result
+                .map_or(text, |result| result.replace([ANYTHING, COMPUTED], &UNKNOWN_PART.to_string()));
         }
         let Some(pattern) = parameter.words.first().map(|word| self.text_of(word)) else { return text };
-        match pattern.as_str() {
-            "^" => text.to_uppercase(),
-            "," => text.to_lowercase(),
-            pattern => {
-                let (all, pattern) = pattern.strip_prefix('/').map_or((false, pattern), |rest| (true, rest));
-                let (from, to) = pattern.split_once('/').unwrap_or((pattern, ""));
-                // In newer versions of bash, `&` stands for what matches.
-                let to = &to.replace('&', from);
-                let marks = text.matches(from).count();
-                if from.is_empty() || !self.may_expand(to.len().saturating_mul(marks)) {
-                    return text;
-                }
-                if all { text.replace(from, to) } else { text.replacen(from, to, 1) }
-            }
+        if parameter.operation == Operation::ChangeCase {
+            return match pattern.as_str() {
+                "^" => text.to_uppercase(),
+                "," => text.to_lowercase(),
+                _ => text,
+            };
         }
+        let (all, pattern) = pattern.strip_prefix('/').map_or((false, pattern.as_str()), |rest| (true, rest));
+        let (from, to) = pattern.split_once('/').unwrap_or((pattern, ""));
+        // In newer versions of bash, `&` stands for what matches.
+        let to = &to.replace('&', from);
+        let marks = text.matches(from).count();
+        if from.is_empty() || !self.may_expand(to.len().saturating_mul(marks)) {
+            return text;
+        }
+        if all { text.replace(from, to) } else { text.replacen(from, to, 1) }
     }
 
     /// The value of a sum of numbers. One with `PPID` in it may be the parent.

@@ -1,30 +1,33 @@
 //! Collects the values that a script gives its variables and positional parameters.
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 
 use super::{
-    COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, computed, is_name, is_spread, joined, unknown,
+    ANYTHING, COMPUTED, KnownValues, MAX_PASSES, TOO_MANY, UNKNOWN, computed, is_name, is_spread, joined,
+    transformed, unknown,
 };
-use crate::paths::is_on_this_machine;
 use crate::shell::ast::{
     Assignment, Command, CommandKind, Condition, Join, List, Operation, Parameter, Part, Pipeline, Script,
     Simple, Target, Value, Word,
 };
-use crate::words::literal;
+use crate::words::{literal, outline};
 
 /// How often a script is read to find the variables that get values which are not known.
 const MAX_HOPS: usize = 32;
 
 impl KnownValues {
     /// The values in a script.
-    pub fn of(script: &Script) -> Self {
-        let known = Self { bodies: script.bodies.clone(), ..Self::default() };
+    pub fn of(script: &Script, temp: Option<&Path>) -> Self {
+        let temp = temp.map(|temp| temp.to_string_lossy().into_owned());
+        let known = Self { bodies: script.bodies.clone(), temp, ..Self::default() };
         let mut collector = Collector {
             known,
             script,
             input: Vec::new(),
             functions: HashMap::new(),
             in_call: false,
+            in_function: false,
             in_loop: false,
             repeated: BTreeSet::new(),
             certain: BTreeSet::new(),
@@ -54,6 +57,8 @@ struct Collector<'a> {
     functions: HashMap<&'a str, &'a Command>,
     /// Whether the body of a function is read again for a call of it.
     in_call: bool,
+    /// Whether this is the body of a function.
+    in_function: bool,
     /// Whether this part of the script may run more than once.
     in_loop: bool,
     /// The variables that are assigned in such parts.
@@ -130,11 +135,11 @@ impl<'a> Collector<'a> {
         self.certain = before;
     }
 
-    /// What is used where it may not be set may be empty, which is among what is not known.
+    /// What is used where it may not be set may be empty.
     fn add_unset(&mut self) {
         for name in &self.may_be_unset {
             if let Some(values) = self.known.variables.get_mut(name) {
-                values.insert(UNKNOWN.to_string());
+                values.insert(String::new());
             }
         }
     }
@@ -167,7 +172,8 @@ impl<'a> Collector<'a> {
         let [command] = pipeline.commands.as_slice() else {
             for command in &pipeline.commands {
                 self.branch(|c| c.command(command));
-                self.input.extend(self.known.printed(command));
+                let printed = self.known.printed(command, &self.input);
+                self.input.extend(printed);
             }
             return self.input.truncate(before);
         };
@@ -188,7 +194,7 @@ impl<'a> Collector<'a> {
                     }
                 }
             }
-            self.input.extend(self.known.printed(command));
+            self.input.extend(self.known.read_by(command));
         }
         self.kind(&command.kind);
         self.input.truncate(before);
@@ -211,7 +217,7 @@ impl<'a> Collector<'a> {
             CommandKind::For { name, values, body } => {
                 let given = match values {
                     Some(words) => words.iter().flat_map(|word| self.values_of(word)).collect(),
-                    None => self.known.parameters.iter().cloned().chain([UNKNOWN.to_string()]).collect(),
+                    None => self.known.parameters.iter().cloned().collect(),
                 };
                 let given: Vec<String> = given;
                 self.known.add(name, given);
@@ -241,8 +247,10 @@ impl<'a> Collector<'a> {
             CommandKind::Function { name, body } => {
                 self.known.functions.entry(name.clone()).or_default();
                 self.functions.insert(name, body);
+                let before = std::mem::replace(&mut self.in_function, true);
                 self.repeated(|c| c.command(body));
-                let printed = self.known.printed(body);
+                self.in_function = before;
+                let printed = self.known.printed(body, &[]);
                 self.known.functions.entry(name.clone()).or_default().extend(printed);
             }
             CommandKind::Test(conditions) => conditions.iter().for_each(|condition| match condition {
@@ -251,8 +259,9 @@ impl<'a> Collector<'a> {
                     self.word(left);
                     self.word(right);
                     if operator == "=~" {
-                        let parts: Vec<String> =
-                            self.values_of(left).iter().flat_map(|text| parts_of(text)).collect();
+                        let expression = outline(&right.0);
+                        let parts = self.values_of(left).into_iter();
+                        let parts: Vec<String> = parts.flat_map(|text| part_of(&text, &expression)).collect();
                         self.known.add("BASH_REMATCH", parts);
                     }
                 }
@@ -266,9 +275,10 @@ impl<'a> Collector<'a> {
             self.assignment(assignment);
         }
         let persistent = simple.assignments.iter().filter(|_| simple.words.is_empty());
-        for assignment in persistent.chain(&simple.declared) {
-            self.certain.insert(assignment.name.clone());
-        }
+        // `local` sets nothing anywhere else.
+        let is_local = simple.words.first().and_then(Word::bare) == Some("local");
+        let declared = simple.declared.iter().filter(|_| !is_local || self.in_function);
+        self.certain.extend(persistent.chain(declared).map(|assignment| assignment.name.clone()));
         simple.words.iter().for_each(|word| self.word(word));
         let Some((first, args)) = simple.words.split_first() else { return };
         if let Some(last) = args.last() {
@@ -364,14 +374,16 @@ impl<'a> Collector<'a> {
         let mut values: Vec<String> = match &assignment.value {
             Value::Scalar(word) => {
                 self.word(word);
-                let values = self.known.values(word).unwrap_or_else(too_many);
+                // A declaration expands braces, too.
+                let values = self.known.expanded(word).unwrap_or_else(too_many);
+                let values = &values | &self.known.values(word).unwrap_or_else(too_many);
                 if word.0.iter().any(is_spread) { joined(&values) } else { values }.into_iter().collect()
             }
             Value::Array(elements) => {
                 elements.iter().for_each(|(_, word)| self.word(word));
                 let values = elements.iter().flat_map(|(_, word)| self.values_of(word));
                 // Without elements it is empty.
-                values.chain(elements.is_empty().then(|| UNKNOWN.to_string())).collect()
+                values.chain(elements.is_empty().then(String::new)).collect()
             }
         };
         if assignment.appends && matches!(assignment.value, Value::Scalar(_)) {
@@ -433,13 +445,17 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// What a part of a text may be. As a path it leads out only if it begins with a slash, or if there is `..` in it.
-fn parts_of(text: &str) -> Vec<String> {
-    if text.contains("..") || text.contains(TOO_MANY) {
-        return too_many().into_iter().collect();
+/// What a part of a text may be that a regular expression matches.
+fn part_of(text: &str, expression: &str) -> Vec<String> {
+    let is_beginning =
+        expression.starts_with('^') && expression.matches('(').count() == expression.matches("^(").count();
+    match () {
+        () if transformed::leads_nowhere(text) => vec![COMPUTED.to_string()],
+        () if is_beginning && !text.starts_with(['/', '~']) && !text.contains("..") => {
+            vec![format!("{text}{COMPUTED}"), COMPUTED.to_string()]
+        }
+        () => vec![ANYTHING.to_string()],
     }
-    let absolute = text.match_indices('/').map(|(at, _)| text[at..].to_owned());
-    absolute.filter(|path| is_on_this_machine(path)).chain([COMPUTED.to_string()]).collect()
 }
 
 fn too_many() -> BTreeSet<String> {

@@ -11,7 +11,7 @@ fn values(source: &str) -> Option<Vec<String>> {
         panic!("not a simple command")
     };
     let mut arg = Arg::new("", ArgKind::Several);
-    PossibleValues::of(&script).describe(words.last().expect("a word"), &mut arg);
+    PossibleValues::of(&script, None).describe(words.last().expect("a word"), &mut arg);
     (!arg.may_be_too_many).then(|| arg.may_be.into_iter().map(|arg| arg.text).collect())
 }
 
@@ -20,23 +20,23 @@ fn words_may_be_what_the_script_makes_them() {
     for (source, expected) in [
         ("a=x; ls $a", &["x"][..]),
         ("a=x; b=$a/y; ls \"$b.js\"", &["x/y.js"]),
-        ("b=$a; a=x; ls $b", &["", "x", "\u{fffd}"]),
+        ("b=$a; a=x; ls $b", &["", "x"]),
         ("a='x y'; ls $a", &["x", "x y", "y"]),
         ("a='x y'; ls \"$a\"", &["x y"]),
         ("a=x; a+=y; ls $a", &["x", "xy", "xyy", "xyyy", "y", "yy", "yyy"]),
-        ("for a in x y{1,2}; do :; done; ls $a", &["x", "y1", "y2", "\u{fffd}"]),
+        ("for a in x y{1,2}; do :; done; ls $a", &["", "x", "y1", "y2"]),
         ("a=(x y); ls \"${a[@]}\"", &["x", "y"]),
-        ("ls ${a:-x}", &["", "x", "\u{fffd}"]),
+        ("ls ${a:-x}", &["", "x"]),
         ("a=xy; ls ${a%y}", &["x"]),
         ("a=x/y; ls ${a#x}", &["/y"]),
         ("a=b/c/d; ls ${a##*/}${a#*/}${a%/*}${a%%/*}", &["dc/db/cb"]),
-        ("a='*b*c'; ls ${a#'*'}", &["*b*c", "b*c"]),
+        ("a='#b'; ls ${a#'#b'}${a#\\#}", &["b"]),
         ("a=bcd; ls ${a:1}x", &["\u{fffd}x"]),
         ("ls \"${PWD##*/}.md\"", &["\u{fffd}.md"]),
         ("ls ${PWD%/*}/x", &["../x"]),
-        ("f() { :; }; f x; ls $1", &["x", "\u{fffd}"]),
-        ("ls \"$1/x\"", &["/x", "\u{fffd}/x"]),
-        (": x; ls $_", &["x"]),
+        ("f() { :; }; f x; ls $1", &["", "x"]),
+        ("ls \"$1/x\"", &["/x"]),
+        (": x; ls $_", &["", "x"]),
         ("ls $(true && echo x)", &["", "x"]),
         ("ls $(printf a; printf b)", &["a", "ab"]),
         ("ls $PWD/x \"$PWD\"/y", &["./y"]),
@@ -45,7 +45,7 @@ fn words_may_be_what_the_script_makes_them() {
         ("ls \"$(printf '%s/\\x79' x)\"", &["x/y"]),
         ("ls $(printf '%s,%s;' a b c)", &["a,b;c,;"]),
         ("ls $(cat x)", &["\u{fffd}"]),
-        ("ls $TMPDIR/x", &["\u{fffd}/x"]),
+        ("ls $TMPDIR/x", &["/x", "\u{fffd}/x"]),
     ] {
         assert_eq!(
             values(source).as_deref(),

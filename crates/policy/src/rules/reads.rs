@@ -131,7 +131,7 @@ pub const RULES: &[Rule] = &[Rule {
         never("cat $(git rev-parse --show-toplevel)/../x"),
         never("cat $x/../y"),
         never("cat ${x}../y"),
-        never("cat \"$x\"./y"),
+        never("cat \"$TERM\"./y"),
         never("cat $nothing/etc/passwd"),
         never("cat {/etc/passwd,$x}"),
         never("cat {a,{b,/etc/passwd}}"),
@@ -218,10 +218,10 @@ pub fn judge(scope: &mut CommandScope<'_>, operand: &Arg) -> RuleResult {
 
 /// Judges everything that an unknown argument may be as a path or as an option with one.
 fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
-    if arg.may_be_too_many {
+    if arg.may_be_too_many || arg.may_be.iter().any(|arg| arg.may_be_any_path) {
         return deny_with_hint(
             "path.unknown",
-            "The path may be one of too many.",
+            "The path is made of text in a way that is not followed.",
             "Write literal paths, or use several commands.",
         );
     }
@@ -239,21 +239,45 @@ fn judge_possible(scope: &mut CommandScope<'_>, arg: &Arg) -> RuleResult {
                     "Write a literal path.",
                 );
             }
+            // Where it begins with a variable that is empty, for example.
+            false if is_absent(&possible.text) => {}
             false => {
                 scope.count_path()?;
                 let known = possible.text.split(UNKNOWN).next().unwrap_or_default();
                 scope.may_read(&Arg::new(known, possible.kind))?;
-                if possible.is_computed {
-                    // It may be the name of a link.
-                    scope.may_read_matches(&possible.text)?;
-                }
-                if let Some(path) = absolute_after_nothing(&possible.text) {
-                    scope.may_read(&Arg::new(path, ArgKind::Plain))?;
+                if possible.text.contains(UNKNOWN) {
+                    judge_open(scope, possible)?;
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Whether a path is absolute, and there is nothing where it begins.
+fn is_absent(path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next().unwrap_or_default();
+    path.starts_with('/') && !first.is_empty() && !first.contains(UNKNOWN) && !is_on_this_machine(path)
+}
+
+/// Judges what a path with parts that are not known may be, as far as the script decides it: the name of a link, or what is left
+/// if they are nothing.
+fn judge_open(scope: &mut CommandScope<'_>, path: &Arg) -> RuleResult {
+    let is_mixed = |component: &str| component.contains(UNKNOWN) && component.contains(|c| c != UNKNOWN);
+    // What is not known may begin with a slash.
+    let known = path.text.split(UNKNOWN).next().unwrap_or_default();
+    scope.may_read(&Arg::plain(known))?;
+    if path.is_computed || path.text.split('/').any(is_mixed) {
+        scope.may_read_matches(&path.text)?;
+    }
+    if let Some(path) = absolute_after_nothing(&path.text) {
+        scope.may_read(&Arg::plain(path))?;
+    }
+    let left = path.text.replace(UNKNOWN, "");
+    match left.starts_with('/') && !path.text.starts_with('/') {
+        true => Ok(()),
+        false => scope.may_read(&Arg::plain(left)),
+    }
 }
 
 /// The path that is left where what is not known is empty or a slash, if it may exist: `/etc/x` of `$(y)/etc/x` and `$(y)etc/x`,

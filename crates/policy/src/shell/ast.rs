@@ -222,6 +222,10 @@ pub enum Operation {
     RemovePrefix,
     /// `${x%pattern}`, `${x%%pattern}`
     RemoveSuffix,
-    /// `${x/pattern/word}`, `${x:1}`, …: the value, transformed.
+    /// `${x/pattern/word}`
+    Replace,
+    /// `${x^}`, `${x,,}`, `${x@U}`
+    ChangeCase,
+    /// `${x:1}`, `${x@Q}`: the value, transformed.
     Other,
 }

@@ -141,15 +141,21 @@ impl Cursor<'_> {
                 parameter.operation = match operator {
                     b'#' => Operation::RemovePrefix,
                     b'%' => Operation::RemoveSuffix,
-                    _ => Operation::Other,
+                    b'/' => Operation::Replace,
+                    _ => Operation::ChangeCase,
                 };
                 self.at += 1;
-                parameter.words.push(self.brace_word(quoted)?);
+                let word = self.brace_word(quoted)?;
+                // Quotes around the whole expansion do not quote a pattern.
+                parameter.words.push(if quoted { word.unquoted() } else { word });
             }
             (Some(b'@'), _) => {
                 self.at += 1;
-                // The others evaluate or print the variable's content.
-                if !["Q", "U", "L", "u"].iter().any(|letter| self.eat(letter)) {
+                let changes_case = ["U", "L", "u"].iter().any(|letter| self.eat(letter));
+                if changes_case {
+                    parameter.operation = Operation::ChangeCase;
+                } else if !self.eat("Q") {
+                    // The others evaluate or print the variable's content.
                     return self.fail("an unsupported transformation; only @Q, @U, @L and @u are allowed");
                 }
             }

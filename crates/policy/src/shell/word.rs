@@ -211,6 +211,15 @@ impl Word {
         }
     }
 
+    /// The word with all its text taken for unquoted.
+    pub fn unquoted(self) -> Self {
+        let parts = self.0.into_iter().map(|part| match part {
+            Part::Text { text, .. } => Part::Text { text, quoted: false },
+            part => part,
+        });
+        Self(parts.collect())
+    }
+
     /// `"$name"`
     pub fn variable(name: &str) -> Self {
         let parameter = plain(name.to_owned());

@@ -90,7 +90,8 @@ impl<'a> Walker<'a> {
             self.command(command)?;
             self.scope.directories = before;
             if at + 1 < pipeline.commands.len() {
-                self.scope.input.extend(self.values.printed(command));
+                let printed = self.values.printed(command, &self.scope.input);
+                self.scope.input.extend(printed);
             }
         }
         self.scope.feeds_xargs = false;

@@ -37,7 +37,7 @@ impl<'a> Walker<'a> {
         argv.push(Arg::plain(name));
         let names_paths = !rules::find(&argv[0].text).is_some_and(|rule| rule.names_no_paths());
         for word in &simple.words[1..] {
-            self.listed(word)?;
+            self.listed(word, names_paths)?;
             match names_paths {
                 true => argv.extend(self.arguments(word)),
                 false => arguments(word, &mut argv),
@@ -121,7 +121,7 @@ impl<'a> Walker<'a> {
             Value::Array(elements) => elements.iter().try_for_each(|(index, word)| {
                 index.iter().try_for_each(|index| self.arithmetic(index))?;
                 self.word(word)?;
-                self.listed(word)
+                self.listed(word, false)
             }),
         }
     }

@@ -14,6 +14,7 @@ use crate::fixture::{PolicyVariant, TestProject, populate, populate_outside, wri
 const ALLOWED: &[&str] = &[
     "[",
     "awk",
+    "base64",
     "curl",
     "make",
     "rg",
@@ -101,10 +102,14 @@ const ALLOWED: &[&str] = &[
 
 /// Allowed tools that are real in the sandbox: the programs they run are stubs, and the files they write are compared.
 const REAL: &[&str] = &[
-    "[", "awk", "basename", "cat", "chmod", "cp", "cut", "dirname", "echo", "env", "false", "find", "git",
-    "grep", "head", "ls", "mkdir", "nice", "nohup", "printf", "pwd", "sed", "seq", "sort", "tac", "tail",
-    "tee", "test", "timeout", "touch", "tr", "true", "uniq", "wc", "xargs", "xxd",
+    "[", "awk", "base64", "basename", "cat", "chmod", "cp", "cut", "dirname", "echo", "env", "false", "find",
+    "fold", "git", "grep", "head", "ls", "mkdir", "nice", "nohup", "paste", "printf", "pwd", "rev", "sed",
+    "seq", "sort", "tac", "tail", "tee", "test", "timeout", "touch", "tr", "true", "uniq", "wc", "xargs",
+    "xxd",
 ];
+
+/// Those of them of which each argument is the path of a file that they read; the files are noted.
+const READING: &[&str] = &["cat", "head", "wc", "nl", "grep"];
 
 /// Programs that must never run.
 pub const DENIED: &[&str] = &[
@@ -112,6 +117,9 @@ pub const DENIED: &[&str] = &[
     "dd", "ln", "kill", "ssh", "vi", "editor", "less", "pager", "man", "gzip", "x", "su", "setsid", "watch",
     "parallel", "script", "flock", "crontab", "cargo", "ruby", "php", "docker", "tar", "mount", "gpg",
 ];
+
+/// Begins the note about a file that was read.
+const READS: &str = "reads ";
 
 /// Seconds before an allowed command is killed; its effects until then count.
 const TIMEOUT_SECONDS: &str = "1";
@@ -128,6 +136,14 @@ pub struct BashSandbox {
 
 fn stub(name: &str) -> String {
     format!("#!/real/sh\nprintf '%s\\0' \"{name} $*\" >> /log/ran\nexit 0\n")
+}
+
+/// Notes the arguments that are there, with the directory, before it runs the tool.
+fn noting_stub(name: &str) -> String {
+    format!(
+        "#!/real/sh\nfor path; do [ -e \"$path\" ] && printf '%s\\0' \"{READS}$PWD\n$path\" >> /log/ran; done\n\
+         exec /real/{name} \"$@\"\n"
+    )
 }
 
 fn host_tool(name: &str) -> PathBuf {
@@ -164,10 +180,12 @@ impl BashSandbox {
         for name in REAL.iter().chain(destructive) {
             fs::copy(host_tool(name), tools.join(name)).unwrap();
         }
-        for name in ["bash", "sh"] {
-            let real = base.join("real").join(name);
-            fs::create_dir_all(base.join("real")).unwrap();
-            fs::copy(host_tool(name), real).unwrap();
+        fs::create_dir_all(base.join("real")).unwrap();
+        for name in ["bash", "sh"].iter().chain(READING) {
+            fs::copy(host_tool(name), base.join("real").join(name)).unwrap();
+        }
+        for name in READING {
+            write_executable(&tools.join(name), &noting_stub(name));
         }
         fs::create_dir(base.join("log")).unwrap();
         sandbox.make_repository();
@@ -265,7 +283,7 @@ impl BashSandbox {
         let mut violations: Vec<String> = self
             .run(command)
             .into_iter()
-            .filter(|line| !may_run(line))
+            .filter(|line| !self.may_run(line))
             .map(|line| format!("ran {line:?}"))
             .collect();
         let world = self.snapshot_world();
@@ -290,6 +308,17 @@ impl BashSandbox {
             self.rebuild_project();
         }
         violations
+    }
+
+    /// Whether an allowed command may have done what a line of the log says.
+    fn may_run(&self, line: &str) -> bool {
+        let Some((directory, path)) = line.strip_prefix(READS).and_then(|note| note.split_once('\n')) else {
+            return may_run(line);
+        };
+        let Ok(real) = Path::new(directory).join(path).canonicalize() else { return true };
+        let places = [&self.project.root, &self.project.temp];
+        // Directories cannot be read by these programs.
+        real.is_dir() || places.iter().any(|place| real.starts_with(place)) || real.starts_with("/usr")
     }
 
     /// Runs a command and returns the programs that ran, each as one line with its name and arguments.

@@ -8,13 +8,14 @@ use std::collections::BTreeSet;
 use std::process::{Command, Stdio};
 
 use autonoe_policy::CommandPolicy;
-use proptest::strategy::{Strategy, ValueTree};
+use proptest::strategy::{BoxedStrategy, Strategy, ValueTree};
 use proptest::test_runner::{Config, RngSeed, TestRunner};
 
 use crate::bash_sandbox::BashSandbox;
 use crate::corpus;
 use crate::fixture::{FixturePaths, PolicyVariant, TestProject};
 use crate::grammar;
+use crate::values;
 
 /// The default takes a few seconds; nightly runs set more.
 const CASES: u64 = 1500;
@@ -31,6 +32,7 @@ fn setting(name: &str, default: u64) -> u64 {
 /// Generates commands, and panics with the shrunken ones for which `problem` returns a message.
 fn find_problems(
     title: &str,
+    commands: &BoxedStrategy<String>,
     cases: u64,
     paths: &FixturePaths,
     mut problem: impl FnMut(&str) -> Option<String>,
@@ -41,7 +43,6 @@ fn find_problems(
         failure_persistence: None,
         ..Config::default()
     });
-    let commands = grammar::command(corpus::commands());
     let mut failures = BTreeSet::new();
     for _ in 0..cases {
         let mut tree = commands.new_tree(&mut runner).unwrap();
@@ -81,6 +82,10 @@ fn harm(sandbox: &mut BashSandbox, policy: &CommandPolicy, command: &str) -> Opt
     (!violations.is_empty()).then(|| violations.join("; "))
 }
 
+fn all_commands() -> BoxedStrategy<String> {
+    grammar::command(corpus::commands())
+}
+
 fn open_sandbox(variant: PolicyVariant) -> Option<BashSandbox> {
     let sandbox = BashSandbox::new(variant);
     if sandbox.is_none() {
@@ -90,12 +95,12 @@ fn open_sandbox(variant: PolicyVariant) -> Option<BashSandbox> {
 }
 
 /// Judges generated commands under the rules of `variant`, and runs the allowed ones.
-fn run_generated(variant: PolicyVariant, share: u64) {
+fn run_generated(commands: &BoxedStrategy<String>, variant: PolicyVariant, share: u64) {
     let Some(mut sandbox) = open_sandbox(variant) else { return };
     let (policy, paths) = (sandbox.project.narrow_policy(variant), sandbox.project.clone());
     let cases = setting("AUTONOE_POLICY_CASES", CASES) / share;
     let mut allowed = 0;
-    find_problems("allowed, but", cases, &paths, |command| {
+    find_problems("allowed, but", commands, cases, &paths, |command| {
         allowed += u64::from(policy.check(command).is_allowed());
         harm(&mut sandbox, &policy, command)
     });
@@ -107,17 +112,22 @@ fn run_generated(variant: PolicyVariant, share: u64) {
 
 #[test]
 fn nothing_denied_runs_from_an_allowed_command() {
-    run_generated(PolicyVariant::Run, 1);
+    run_generated(&all_commands(), PolicyVariant::Run, 1);
+}
+
+#[test]
+fn nothing_outside_is_read_whatever_makes_its_name() {
+    run_generated(&values::reading_scripts(), PolicyVariant::Run, 1);
 }
 
 #[test]
 fn nothing_denied_runs_where_rm_and_mv_are_allowed() {
-    run_generated(PolicyVariant::Destructive, 2);
+    run_generated(&all_commands(), PolicyVariant::Destructive, 2);
 }
 
 #[test]
 fn nothing_changes_in_sync() {
-    run_generated(PolicyVariant::Sync, 2);
+    run_generated(&all_commands(), PolicyVariant::Sync, 2);
 }
 
 #[test]
@@ -170,6 +180,10 @@ fn the_sandbox_detects_harmful_commands() {
         "sort -o ../x README.md",
         "hash -p /tmp/evil/ls ls; ls",
         "trap 'rm x' EXIT",
+        "cat /etc/passwd",
+        "x=/etc; cat $x/passwd",
+        "head -1 escape-file",
+        "grep user [a-e]*",
     ];
     let missed: Vec<_> =
         harmful.into_iter().filter(|command| sandbox.violations(command).is_empty()).collect();
@@ -195,6 +209,7 @@ fn commands_that_bash_rejects_are_not_allowed() {
     let policy = project.narrow_policy(PolicyVariant::Run);
     find_problems(
         "allowed, but bash rejects",
+        &all_commands(),
         2 * setting("AUTONOE_POLICY_CASES", CASES),
         &project,
         |command| {

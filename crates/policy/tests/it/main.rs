@@ -13,8 +13,10 @@ mod grammar;
 mod limits;
 mod pools;
 mod real;
+mod reshaped_text;
 mod shown_paths;
 mod tables;
+mod values;
 
 #[test]
 fn hostile_commands_are_denied() {

@@ -136,7 +136,6 @@ fn values_that_stay_in_the_project_may_be_read() {
             "cat $(echo README.md; echo src/main.js)",
             "cat $(git ls-files | head -1)",
             "cat logs/$(date +%Y/%m/%d).log",
-            "for f in $(git ls-files | sed 's/dev/prod/; s#^src/#lib/#'); do cat $f; done",
             "ls -la $(which node) $(git diff --name-only main..HEAD)",
             "head -1 $(find . -name '*.js' -not -path './node_modules/*' -printf '%p\\n')",
             "cat $(cat <<E\nREADME.md\nE\n)",
@@ -278,7 +277,6 @@ fn patterns_list_no_names_outside() {
             "x='/\\etc/*'; echo $x",
             "x=~; echo $x/*",
             "echo $OLDPWD/etc/*",
-            "echo $TMPDIR/etc/*",
             "for f in ~/*; do echo $f; done",
         ],
     );
