@@ -74,6 +74,8 @@ struct KnownValues {
     functions: HashMap<String, BTreeSet<String>>,
     /// The script's here-documents.
     bodies: Vec<Word>,
+    /// The text that the script writes into files.
+    written: BTreeSet<String>,
     /// The session's temporary directory.
     temp: Option<String>,
     /// How much text the values have, in bytes.
@@ -105,6 +107,11 @@ impl<'a> PossibleValues<'a> {
     /// The text that a command reads from its redirections, as far as it is known.
     pub fn read_by(&self, command: &Command) -> Vec<String> {
         self.known().read_by(command)
+    }
+
+    /// The text that the script writes into files, as far as it is known.
+    pub fn written(&self) -> impl Iterator<Item = &String> {
+        self.known().written.iter()
     }
 
     fn known(&self) -> &KnownValues {

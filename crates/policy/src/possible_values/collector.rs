@@ -8,8 +8,8 @@ use super::{
     transformed, unknown,
 };
 use crate::shell::ast::{
-    Assignment, Command, CommandKind, Condition, Join, List, Operation, Parameter, Part, Pipeline, Script,
-    Simple, Target, Value, Word,
+    Assignment, Command, CommandKind, Condition, Join, List, Operation, Parameter, Part, Pipeline, Redirect,
+    RedirectKind, Script, Simple, Target, Value, Word,
 };
 use crate::words::{literal, outline};
 
@@ -147,6 +147,7 @@ impl<'a> Collector<'a> {
     fn size(&self) -> usize {
         self.known.variables.values().map(BTreeSet::len).sum::<usize>()
             + self.known.parameters.len()
+            + self.known.written.len()
             + self.known.functions.values().map(|printed| printed.len() + 1).sum::<usize>()
     }
 
@@ -197,6 +198,18 @@ impl<'a> Collector<'a> {
             self.input.extend(self.known.read_by(command));
         }
         self.kind(&command.kind);
+        let is_device = |target: &Target| match target {
+            Target::Word(word) => literal(word).is_some_and(|path| path.starts_with("/dev/")),
+            Target::HereDocument(_) => false,
+        };
+        let writes =
+            |redirect: &Redirect| redirect.kind == RedirectKind::Write && !is_device(&redirect.target);
+        let is_tee = matches!(&command.kind, CommandKind::Simple(simple)
+            if simple.words.iter().any(|word| word.bare() == Some("tee")));
+        if is_tee || command.redirects.iter().any(writes) {
+            let printed = self.known.printed(command, &self.input);
+            super::insert(&mut self.known.written, printed);
+        }
         self.input.truncate(before);
     }
 

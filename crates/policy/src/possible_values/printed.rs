@@ -134,6 +134,10 @@ impl KnownValues {
             });
         }
         let name = match name_at(0) {
+            // `$(< file)`
+            None if simple.words.is_empty() && simple.assignments.is_empty() => {
+                return Some(read.iter().cloned().chain(unknown()).collect());
+            }
             None | Some("cd" | "true" | ":" | "test" | "[" | "read" | "mapfile") => return Some(nothing()),
             Some("pwd") => return Some(one(&HERE.to_string())),
             Some("basename") => return self.last_components(&simple.words[1..]),
@@ -153,8 +157,10 @@ impl KnownValues {
         if name != "cat" || simple.words.len() > 1 || !reads_known {
             values.extend(unknown());
         }
-        if reads_known {
-            let read: Vec<&str> = read.iter().map(String::as_str).collect();
+        // It may read what the script has written into files, too.
+        let files = self.written.iter().filter(|_| !given.is_empty() && programs::prints_files(name));
+        let read: Vec<&str> = read.iter().chain(files).map(String::as_str).collect();
+        if read.iter().any(|text| is_known(text)) {
             values.extend(programs::passes_on(name, &given, &read));
         }
         values.extend(programs::prints_of(name, &given, reads_known));
@@ -213,8 +219,9 @@ impl KnownValues {
                     Some(body) => self.values(body),
                     None => continue,
                 },
-                (Target::Word(word), _) => match word.0.as_slice() {
+                (Target::Word(word), kind) => match word.0.as_slice() {
                     [Part::Process(list)] => self.list_prints(list, &[]),
+                    _ if kind == RedirectKind::Read => Some(self.written.clone()),
                     _ => continue,
                 },
             };

@@ -18,6 +18,10 @@ const KEEPING_LINES: [(&[&str], &str, &str); 5] = [
 /// Programs that make only names of names, if their arguments are plain.
 const KEEPING_NAMES: [&str; 8] = ["tr", "rev", "cut", "fold", "wc", "head", "tail", "grep"];
 
+/// More programs that print files.
+const PRINTING: [&str; 12] =
+    ["awk", "base64", "column", "comm", "expand", "join", "jq", "nl", "paste", "sed", "strings", "xxd"];
+
 /// Programs that do not print what their arguments are made of.
 const SILENT: [&str; 28] = [
     "cat",
@@ -49,6 +53,12 @@ const SILENT: [&str; 28] = [
     "which",
     "whoami",
 ];
+
+/// Whether a program prints the files that its arguments name.
+pub fn prints_files(program: &str) -> bool {
+    let keeps_lines = KEEPING_LINES.iter().any(|(names, ..)| names.contains(&program));
+    keeps_lines || KEEPING_NAMES.contains(&program) || PRINTING.contains(&program)
+}
 
 /// What a program with these arguments prints of text of the script that it reads.
 pub fn passes_on(program: &str, arguments: &[&str], input: &[&str]) -> BTreeSet<String> {

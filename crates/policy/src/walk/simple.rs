@@ -46,6 +46,9 @@ impl<'a> Walker<'a> {
         match argv[0].text.as_str() {
             "[" | "test" => operands::judge_test_words(&mut self.variables, &simple.words[1..])?,
             "kill" => operands::judge_kill_words(&mut self.variables, &simple.words[1..])?,
+            "xargs" if argv.iter().any(|arg| arg.text.starts_with("-a") || arg.text.starts_with("--a")) => {
+                self.scope.input.extend(self.values.written().cloned());
+            }
             "ps" => operands::judge_ps_words(&mut self.variables, &simple.words[1..])?,
             name if simple.declared.is_empty() => secrets::judge_listing(name, &argv[1..])?,
             _ => {}

@@ -123,3 +123,34 @@ fn words_are_divided_and_joined_as_the_shell_does_it() {
         ],
     );
 }
+
+#[test]
+fn text_that_the_script_writes_into_a_file_is_what_it_reads_from_one() {
+    judge_all(
+        &strict(),
+        false,
+        &[
+            "echo /etc/passwd > list; cat $(cat list)",
+            "echo /etc/passwd > list; xargs cat < list",
+            "echo /etc/passwd > list; xargs -a list cat",
+            "echo /etc/passwd > list; while read -r f; do cat \"$f\"; done < list",
+            "echo /etc/passwd | tee list; cat \"$(< list)\"",
+            "cat > list <<E\n/etc/passwd\nE\nread -r f < list; cat $f",
+            "{ echo /etc; echo passwd; } > list; mapfile -t a < list; cat \"${a[0]}/${a[1]}\"",
+            "echo xetcxpasswd > list; cat $(tr x / < list)",
+            "echo x/etc/passwd > list; cat $(cut -c2- list)",
+            "echo escape-file > list; cat $(head -1 list)",
+        ],
+    );
+    judge_all(
+        &strict(),
+        true,
+        &[
+            "echo start > log.txt; wc -l $(git ls-files)",
+            "echo src/main.js > list; cat $(cat list)",
+            "echo /etc/passwd > list; cat list",
+            "cargo test > log.txt 2>&1; tail -5 log.txt",
+            "echo x >&2; for f in $(git ls-files | head -3); do head -1 $f; done",
+        ],
+    );
+}
