@@ -314,6 +314,14 @@ impl<'a> Collector<'a> {
                 let values: Vec<String> =
                     attached.map(str::to_owned).chain(given.clone()).chain(unknown()).collect();
                 self.known.add("OPTARG", values);
+                if let Some(name) = args.get(1).and_then(literal) {
+                    let letters: Vec<String> = self
+                        .values_of(&args[0])
+                        .iter()
+                        .flat_map(|text| text.chars().map(String::from))
+                        .collect();
+                    self.known.add(&name, letters.into_iter().chain(computed()));
+                }
             }
             Some("printf") if args.first().and_then(literal).as_deref() == Some("-v") => {
                 let values = self.known.formatted(args.get(2..).unwrap_or_default()).unwrap_or_else(too_many);

@@ -109,7 +109,8 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
         if arg.literal() == Some("--") {
             return rest.iter().try_for_each(|path| reads::judge(scope, path));
         }
-        if names_one_of(arg, subcommand.denied) && !is_attached_message(subcommand.name, arg) {
+        let is_denied = names_one_of(arg, subcommand.denied) || names_one_of(arg, &WRITING);
+        if is_denied && !is_attached_message(subcommand.name, arg) {
             return deny_with_hint(
                 "git.option",
                 format!("The option '{}' of git {} is not allowed.", arg.text, subcommand.name),
@@ -126,8 +127,10 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
         if arg.is_operand() && (subcommand.name == "diff" || leads_out(&arg.text)) {
             reads::judge(scope, arg)?;
         }
-        if let Some(file) = order_file(&arg.text).filter(|_| subcommand.denied.contains(&"--ext-diff")) {
-            reads::judge(scope, &Arg::new(file, arg.kind))?;
+        match order_file(&arg.text).filter(|_| subcommand.name != "grep") {
+            Some("") => rest.first().map_or(Ok(()), |file| reads::judge(scope, file))?,
+            Some(file) => reads::judge(scope, &Arg::new(file, arg.kind))?,
+            None => {}
         }
         judge_file_option(scope, subcommand.name, arg, after)?;
         let named = arg.kind == ArgKind::Unknown && arg.text.starts_with("--") && arg.text.contains('=');
@@ -146,6 +149,9 @@ pub fn arguments(scope: &mut CommandScope<'_>, subcommand: &GitSubcommand, args:
 fn leads_out(text: &str) -> bool {
     text.starts_with(['/', '~']) || text.split('/').any(|component| component == "..")
 }
+
+/// Options of all subcommands that show commits, also of those where git does not document them.
+const WRITING: [&str; 2] = ["--output", "--output-directory"];
 
 /// Long options of any subcommand whose value is a file that git reads.
 const FILES: [&str; 9] = [
@@ -168,11 +174,11 @@ const FILE_LETTERS: [(&[&str], char); 4] = [
     (&["blame", "annotate"], 'S'),
 ];
 
-/// The file with an order that is attached to `-O` of a diff, also behind options without values.
+/// The file with an order that is attached to `-O` of a diff, also behind options without values; nothing if it is the next argument.
 fn order_file(text: &str) -> Option<&str> {
     let letters = text.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
     let (before, file) = letters.split_once('O')?;
-    (before.chars().all(|letter| "abpqrsuwzRW".contains(letter)) && !file.is_empty()).then_some(file)
+    (before.chars().all(|letter| "abpqrsuwzRW".contains(letter))).then_some(file)
 }
 
 /// Judges a file that an option names, attached or in the next argument.

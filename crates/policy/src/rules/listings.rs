@@ -55,6 +55,7 @@ pub const RULES: &[Rule] = &[
             never("unzip -l /root/a.zip"),
             never("unzip -l a.zip -d x"),
             never("unzip -p a.zip"),
+            never("unzip -l '*.zip'"),
         ],
     },
     Rule {
@@ -110,9 +111,14 @@ fn unzip(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     match call.args {
         [option, archive]
             if matches!(option.literal(), Some("-l" | "-1" | "-Z1"))
-                && archive.literal().is_some_and(|text| !text.starts_with('-')) =>
+                // It expands patterns itself.
+                && archive.literal().is_some_and(|text| !text.starts_with('-') && !text.contains(['*', '?', '['])) =>
         {
-            reads::judge(scope, archive)
+            // Without a suffix it finds the file with one, too.
+            for suffix in ["", ".zip", ".ZIP"] {
+                reads::judge(scope, &Arg::plain(format!("{}{suffix}", archive.text)))?;
+            }
+            Ok(())
         }
         _ => {
             deny_with_hint("unzip", "unzip may only list an archive of the project.", "unzip -l archive.zip")

@@ -320,10 +320,14 @@ pub fn judge_value(scope: &mut CommandScope<'_>, option: &Arg) -> RuleResult {
     }
     // The value of a short option may also name a link, or a file behind one.
     let letters = option.literal().filter(|text| text.starts_with('-') && !text.starts_with("--"));
-    match letters.and_then(|text| text.get(2..)).filter(|value| !value.is_empty()) {
-        Some(value) if value.contains('/') || scope.names_link(value) => judge(scope, &Arg::plain(value)),
-        _ => Ok(()),
+    let Some(letters) = letters.filter(|text| text.len() > 2) else { return Ok(()) };
+    if letters.contains('/') {
+        judge(scope, &Arg::plain(letters.get(2..).unwrap_or_default()))?;
     }
+    // It may begin behind any of the letters.
+    let values = (2..letters.len()).filter_map(|at| letters.get(at..));
+    let links: Vec<&str> = values.filter(|value| scope.names_link(value)).collect();
+    links.into_iter().try_for_each(|value| judge(scope, &Arg::plain(value)))
 }
 
 fn read(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {

@@ -110,6 +110,14 @@ fn words_are_divided_and_joined_as_the_shell_does_it() {
             "cat \"$(echo -Ee '\\c')escape-file\"",
             "cat \"$(env printf '\\u2f')etc/passwd\"",
             "_=x; cat escape-file$_",
+            "getopts e o -e; cat ${o}scape-file",
+            "getopts t o -t; cat /e${o}c/hostname",
+            "while getopts ef o -e; do cat ${o}scape-file; done",
+            "set -- -e; getopts e o; x=${o}scape-file; cat $x",
+            "hexdump -Cfescape-file README.md",
+            "du -sXescape-file src",
+            "git log -p -O escape-file",
+            "git rev-list HEAD --output=escape-file",
         ],
     );
     judge_all(
