@@ -34,21 +34,31 @@ impl Hub {
         self.commit_of(&format!("{REFS}/{}", run.branch))
     }
 
-    /// Why a commit is not for the user's branch: it stands on others that this no longer has. `begin` is the user's commit from which the work
-    /// began, if that is known. The caller must have a landing turn.
+    /// Why a commit is not for the user's branch, if it stands on others that this no longer has. `begin` is the user's commit from which the
+    /// work began, if that is known. The caller must have a landing turn.
+    pub(crate) async fn why_dropped_below(
+        &self,
+        commit: &str,
+        begin: Option<&str>,
+        from: &ProjectRevision,
+    ) -> Result<Option<LandingRefusal>, Fault> {
+        let landed = self.landed_below(commit, from).await?;
+        for base in landed.as_deref().into_iter().chain(begin) {
+            if let Some(why) = self.why_dropped(base, from).await? {
+                return Ok(Some(why));
+            }
+        }
+        Ok(None)
+    }
+
+    /// As [`Hub::why_dropped_below`], of a commit that does not continue the branch.
     pub(crate) async fn why_not_continued(
         &self,
         commit: &str,
         begin: Option<&str>,
         from: &ProjectRevision,
     ) -> Result<LandingRefusal, Fault> {
-        let landed = self.landed_below(commit, from).await?;
-        for base in landed.as_deref().into_iter().chain(begin) {
-            if let Some(why) = self.why_dropped(base, from).await? {
-                return Ok(why);
-            }
-        }
-        Ok(LandingRefusal::Diverged)
+        Ok(self.why_dropped_below(commit, begin, from).await?.unwrap_or(LandingRefusal::Diverged))
     }
 
     /// Why commits that stand on `begin` are not for the user's branch: it no longer has all that they stand on. The caller must have a landing

@@ -228,10 +228,11 @@ impl Hub {
     ) -> Result<Landing, Fault> {
         let Unlanded { branch, commit, from, .. } = unlanded;
         let workspace = self.described(WORKSPACE, branch, from);
-        let why = match self.begin_of_run(branch).filter(|_| from.branch.is_some()) {
-            Some(begin) => {
+        let why = match from.branch {
+            Some(_) => {
                 let _turn = self.landing_turn().await?;
-                self.why_dropped(&begin, from).await?
+                let begin = self.begin_of_run(branch);
+                self.why_dropped_below(commit, begin.as_deref(), from).await?
             }
             None => None,
         };

@@ -179,10 +179,20 @@ fn what_had_landed_and_was_reset_is_called_so() {
     command(&project, &["land"], 0);
     let landed = project.git(&["rev-parse", "main"]);
     project.git(&["reset", "-q", "--hard", "main~2"]);
-    project.git(&["reset", "-q", "--hard", "main~1"]);
     let again = command(&project, &["land"], 0);
     assert!(again.contains("had landed before, and your branch was reset since"), "{again}");
     assert_eq!(project.git(&["rev-parse", "main"]), landed);
+}
+
+/// Other work does not bring back what the user has reset.
+#[test]
+fn commits_below_that_were_reset_do_not_land_again() {
+    let project = stopped_run(&[], Signal::INT);
+    project.git(&["reset", "-q", "--hard", "main~1"]);
+    let apart = command(&project, &["land"], 7);
+    assert!(apart.contains("git rebase --onto main "), "{apart}");
+    assert_eq!(project.git(&["log", "--format=%s", "main"]), "work");
+    assert_ne!(project.git(&["branch", "--list", "autonoe/*"]), "", "the advice names it");
 }
 
 /// What agents claim of a branch that conflicts is not done, and what landed before stays so when the rest is discarded.
