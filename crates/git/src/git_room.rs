@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_sandbox::{Bounds, Launch, RoomConfig, RoomLimits, SandboxedChild, SessionSandbox};
-use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
 use tokio::time::timeout;
+
+use crate::locked_dir::LockedDir;
 
 /// Time limit of one script. Packing a gigabyte takes about half a minute.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -61,7 +62,7 @@ const ENVIRONMENT: [(&str, &str); 31] = [
 pub struct GitRoom {
     sandbox: SessionSandbox,
     // Last, so that the room is closed before its directory is gone.
-    directory: TempDir,
+    directory: LockedDir,
 }
 
 /// How a script ended.
@@ -77,9 +78,12 @@ impl Finished {
     /// off, also behind an error.
     pub fn reason(&self) -> String {
         let lines = || self.stderr.lines().map(str::trim).filter(|line| !line.is_empty()).rev();
-        let error = lines().find_map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")));
+        let errors =
+            || lines().filter_map(|line| line.strip_prefix("fatal: ").or(line.strip_prefix("error: ")));
+        // The line before says which object is missing.
+        let error = errors().find(|error| *error != "Error building trees").or_else(|| errors().next());
         let other = || lines().find(|line| !line.starts_with("hint:"));
-        error.or_else(other).unwrap_or("git gave no reason").trim_end_matches('.').to_owned()
+        error.or_else(other).unwrap_or("git gave no reason").trim_end_matches(['.', ':', ' ']).to_owned()
     }
 }
 
@@ -91,8 +95,7 @@ impl GitRoom {
         read: impl IntoIterator<Item = PathBuf>,
         write: impl IntoIterator<Item = PathBuf>,
     ) -> io::Result<Self> {
-        fs::create_dir_all(scratch)?;
-        let directory = tempfile::Builder::new().prefix("git-").tempdir_in(scratch)?;
+        let directory = LockedDir::new_in(scratch, "git-")?;
         for name in ["work", "home", "tmp"] {
             fs::create_dir(directory.path().join(name))?;
         }
@@ -218,6 +221,9 @@ mod tests {
             ),
             ("error: first\nfatal: second\nAborting\n", "second"),
             ("hint: only this\n", "git gave no reason"),
+            ("error: invalid object 100644 1 for 'a'\nerror: Error building trees\n", "invalid object 100644 1 for 'a'"),
+            ("error: Error building trees\n", "Error building trees"),
+            ("fatal: unterminated line in .git/packed-refs: \n", "unterminated line in .git/packed-refs"),
         ] {
             let finished = Finished { code: 1, stdout: String::new(), stderr: stderr.to_owned() };
             assert_eq!(finished.reason(), reason, "{stderr}");

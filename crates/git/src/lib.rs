@@ -2,8 +2,10 @@
 
 mod git_room;
 mod hash;
+mod locked_dir;
 mod skeleton;
 
 pub use git_room::{Finished, GitRoom, TIMED_OUT, broken, outcome, pipe};
 pub use hash::is_hash;
+pub use locked_dir::LockedDir;
 pub use skeleton::{Skeleton, write_ref};

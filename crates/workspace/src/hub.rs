@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs::{self, DirEntry, File};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,9 +14,8 @@ use autonoe_core::fault::{Fault, FaultLayer};
 use autonoe_core::file_names::shown_name;
 use autonoe_core::hub_refs;
 use autonoe_files::{SETTINGS_LIMIT, WriteFailure, read_text, remove_tree, show_bytes};
-use autonoe_git::{Finished, GitRoom, Skeleton, broken, is_hash, pipe, write_ref};
+use autonoe_git::{Finished, GitRoom, LockedDir, Skeleton, broken, is_hash, pipe, write_ref};
 use autonoe_sandbox::{Repository, RoomConfig};
-use tempfile::TempDir;
 
 use crate::hub_layout::HubLayout;
 use crate::object_files::{link_objects, pack_files};
@@ -67,7 +66,7 @@ pub struct Hub {
 /// Where commits of an agent are until they are checked, and the room in which that happens.
 struct Quarantine {
     room: GitRoom,
-    directory: TempDir,
+    directory: LockedDir,
 }
 
 /// What decides on the user's machine which files must not land by themselves.
@@ -127,24 +126,21 @@ impl Hub {
             .map_err(|error| self.unwritable(&error))
     }
 
-    /// Removes what killed processes have left, unless others work here. Who begins to work first needs a turn, so none begins in between.
+    /// Removes what killed processes have left, but no workspaces while others work here. Who begins to work first needs a turn, so none
+    /// begins in between.
     pub async fn sweep_unless(&self, others_work: impl Fn() -> Result<bool, Fault>) -> Result<(), Fault> {
+        LockedDir::sweep(&self.layout.scratch());
         let _turn = self.landing_turn().await?;
-        if !others_work()? {
-            self.sweep();
+        if others_work()? {
+            return Ok(());
+        }
+        let is_old = |path: &PathBuf| path.extension().is_some_and(|end| end == "old");
+        let workspaces = fs::read_dir(self.layout.workspaces()).into_iter().flatten().flatten();
+        for workspace in workspaces.map(|entry| entry.path()).filter(is_old) {
+            // Ignored: leftovers do no harm.
+            let _ = remove_tree(&workspace);
         }
         Ok(())
-    }
-
-    fn sweep(&self) {
-        self.leave_reading_room();
-        let entries = |directory: PathBuf| fs::read_dir(directory).into_iter().flatten().flatten();
-        let is_old = |entry: &DirEntry| entry.path().extension().is_some_and(|end| end == "old");
-        let workspaces = entries(self.layout.workspaces()).filter(is_old);
-        for entry in entries(self.layout.scratch()).chain(workspaces) {
-            // Ignored: leftovers do no harm.
-            let _ = remove_tree(&entry.path());
-        }
     }
 
     /// Reads the state of the user's repository and links its objects.
@@ -279,7 +275,7 @@ impl Hub {
     }
 
     fn quarantine(&self) -> Result<Quarantine, Fault> {
-        let directory = tempfile::Builder::new().prefix("fetch-").tempdir_in(self.layout.scratch());
+        let directory = LockedDir::new_in(&self.layout.scratch(), "fetch-");
         let directory = directory.map_err(|error| self.unwritable(&error))?;
         let room = self.room(self.layout.readable(), [directory.path().to_owned()])?;
         Ok(Quarantine { room, directory })
@@ -406,8 +402,9 @@ impl Hub {
     }
 
     pub(crate) fn unusable(&self, workspace: &Workspace, why: &str) -> Fault {
-        let tree = workspace.tree();
-        let message = format!("The work of the agent in {} cannot be used: {why}.", tree.display());
+        let tree = workspace.tree().display().to_string();
+        let why = why.replace(&format!("{tree}/"), "");
+        let message = format!("The work of the agent in {tree} cannot be used: {why}.");
         Fault::transient(FaultLayer::System, UNUSABLE, message)
             .hint("Your project is unchanged. What was fetched before is kept.")
     }

@@ -70,9 +70,4 @@ impl Hub {
         *open = Some(OpenRoom { room: Arc::clone(&room), shown });
         Ok(room)
     }
-
-    /// Forgets it, before its directory is removed.
-    pub(crate) fn leave_reading_room(&self) {
-        *self.reading.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
 }
