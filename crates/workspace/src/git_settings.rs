@@ -105,11 +105,12 @@ pub(crate) fn expand_home(path: &str, home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// The files with attributes beside those of the project.
-pub(crate) fn attribute_files(repository: &Repository, users: &UsersMachine) -> Vec<PathBuf> {
+/// The files with attributes beside those of the project. A relative path is one in the working tree at `top`.
+pub(crate) fn attribute_files(repository: &Repository, top: &Path, users: &UsersMachine) -> Vec<PathBuf> {
     let own = repository.directories.iter().map(|git| git.join("info/attributes"));
     let others = usual_files("attributes", users).into_iter().chain([PathBuf::from("/etc/gitattributes")]);
-    own.chain(others).chain(named_by("attributesfile", repository, users)).collect()
+    let named = named_by("attributesfile", repository, users).into_iter().map(|file| top.join(file));
+    own.chain(others).chain(named).collect()
 }
 
 /// The places of a file of the user's beside the settings of git. A variable moves them.

@@ -124,6 +124,23 @@ const USERS_OWN: [&str; 35] = [
     ".zshrc",
 ];
 
+/// Settings of git whose value is a path, also where it has neither a directory nor a dot, and where what is there decides what runs, what
+/// is trusted or what is ignored.
+const PATH_SETTINGS: [&str; 12] = [
+    "allowedsignersfile",
+    "attributesfile",
+    "cookiefile",
+    "excludesfile",
+    "hookspath",
+    "path",
+    "revocationfile",
+    "sslcainfo",
+    "sslcapath",
+    "sslcert",
+    "templatedir",
+    "worktree",
+];
+
 /// A script that direnv runs.
 const ENVRC: &str = ".envrc";
 
@@ -372,7 +389,7 @@ impl NamedPaths {
     /// Adds what settings name, also as seen from other working trees of the repository.
     fn add_settings(&mut self, settings: &[Setting], tree: WorkTree, others: &[PathBuf]) {
         for setting in settings {
-            let names_a_path = ["hookspath", "path", "templatedir"].contains(&setting.key.as_str());
+            let names_a_path = PATH_SETTINGS.contains(&setting.key.as_str());
             let value = format!("{}\n{}", setting.value, with_values_apart(&setting.value, tree.top));
             let words = tree.words(&value).filter(|word| names_a_path || word.contains(['/', '.']));
             for word in words.map(|word| word.trim_start_matches('@').to_owned()) {

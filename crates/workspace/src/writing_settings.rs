@@ -52,7 +52,7 @@ pub(crate) async fn copy_settings(
         text.push_str(&format!("{} = \"{value}\"\n", key.trim_start_matches("core.")));
         text
     });
-    let (own, others): (Vec<_>, Vec<_>) = attribute_files(repository, users)
+    let (own, others): (Vec<_>, Vec<_>) = attribute_files(repository, top, users)
         .into_iter()
         .partition(|file| repository.directories.iter().any(|directory| file.starts_with(directory)));
     let others_file = git.join("users-attributes");

@@ -43,6 +43,22 @@ fn settings_and_hooks_name_paths() {
     }
 }
 
+#[test]
+fn a_file_with_a_plain_name_counts_where_a_setting_of_git_is_a_path() {
+    for (config, path) in [
+        ("[core]\n\tattributesFile = attrs\n", "attrs"),
+        ("[core]\n\tattributesfile = ./attrs\n", "attrs"),
+        ("[core]\n\texcludesFile = ignored\n", "ignored"),
+        ("[gpg \"ssh\"]\n\tallowedSignersFile = signers\n", "signers"),
+        ("[http]\n\tsslCAInfo = certificates\n", "certificates"),
+    ] {
+        let (_directory, top) = repository(config, &[]);
+        assert!(named_in(&top).contains(path, FILE), "{config}");
+    }
+    let (_directory, top) = repository("[commit]\n\tgpgSign = signers\n", &[]);
+    assert!(!named_in(&top).contains("signers", FILE));
+}
+
 /// A repository with these files; those below `.git/hooks` are hooks.
 fn repository(config: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("made");
