@@ -221,7 +221,10 @@ mod tests {
             ),
             ("error: first\nfatal: second\nAborting\n", "second"),
             ("hint: only this\n", "git gave no reason"),
-            ("error: invalid object 100644 1 for 'a'\nerror: Error building trees\n", "invalid object 100644 1 for 'a'"),
+            (
+                "error: invalid object 100644 1 for 'a'\nerror: Error building trees\n",
+                "invalid object 100644 1 for 'a'",
+            ),
             ("error: Error building trees\n", "Error building trees"),
             ("fatal: unterminated line in .git/packed-refs: \n", "unterminated line in .git/packed-refs"),
         ] {

@@ -69,7 +69,8 @@ mod tests {
         fs::write(scratch.join("file"), "").expect("written");
         fs::set_permissions(scratch.join("closed"), Permissions::from_mode(0)).expect("changed");
         LockedDir::sweep(&scratch);
-        let left: Vec<_> = fs::read_dir(&scratch).expect("read").flatten().map(|entry| entry.path()).collect();
+        let left: Vec<_> =
+            fs::read_dir(&scratch).expect("read").flatten().map(|entry| entry.path()).collect();
         assert_eq!(left, [used.path()]);
         let path = used.path().to_owned();
         drop(used);

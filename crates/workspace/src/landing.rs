@@ -259,7 +259,7 @@ impl Hub {
         let attempt = LandingAttempt::begin(self, commit, from).await?;
         let left = async {
             attempt.copy_objects().await?;
-            let why = attempt.with_acting_files(why, &attempt.changed_files().await?).await?;
+            let why = attempt.with_warnings(why, &attempt.changed_files().await?).await?;
             Ok((attempt.leave_apart(workspace).await?, why))
         };
         let left = left.await;
@@ -432,7 +432,7 @@ impl<'a> LandingAttempt<'a> {
                     }
                     (why, _) => why,
                 };
-                let why = self.with_acting_files(why, &changed).await?;
+                let why = self.with_warnings(why, &changed).await?;
                 Ok(Landing::Apart { branch: self.leave_apart(workspace).await?, why })
             }
             Err(LandingError::Failed(fault)) => Err(fault),
@@ -448,7 +448,19 @@ impl<'a> LandingAttempt<'a> {
         Ok(Landing::Landed { branch, ci_files, hook_files, filtered_files })
     }
 
-    /// Whatever prevents a landing, the user may merge by hand.
+    /// What else the user should know, who may merge by hand whatever prevents a landing.
+    async fn with_warnings(
+        &self,
+        why: LandingRefusal,
+        changed: &[ChangedFile],
+    ) -> Result<LandingRefusal, Fault> {
+        let why = self.with_acting_files(why, changed).await?;
+        Ok(match self.in_progress() {
+            Some(file) if !why.is_in_progress() => LandingRefusal::AndInProgress { why: Box::new(why), file },
+            _ => why,
+        })
+    }
+
     async fn with_acting_files(
         &self,
         why: LandingRefusal,

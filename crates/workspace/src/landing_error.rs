@@ -55,6 +55,8 @@ pub enum LandingRefusal {
     Broken(Vec<String>),
     /// Another reason, and files that act by themselves, of which a user who merges by hand should know.
     AndSelfActing { why: Box<Self>, files: Vec<String> },
+    /// Another reason, while the user is in the middle of a merge or the like, as this file of `.git` shows: no other merge can begin.
+    AndInProgress { why: Box<Self>, file: String },
     /// Repositories within the repository, of which only the name is committed.
     Gitlinks(Vec<String>),
     /// Files whose names are not UTF-8.
@@ -166,6 +168,9 @@ impl fmt::Display for LandingRefusal {
             }
             Self::Names(files) => write!(f, "these names are not UTF-8: {}", list_files(files)),
             Self::InProgress(file) => write!(f, "you are in the middle of something (.git/{file})"),
+            Self::AndInProgress { why, file } => {
+                write!(f, "{why}; first finish or abort what you are in the middle of (.git/{file})")
+            }
             Self::NotWanted => write!(f, "you asked for no landing"),
             Self::NotPassed => write!(f, "no further deliverable has passed with the last of them"),
             Self::NotVerified => write!(f, "no further deliverable was verified with the last of them"),
@@ -194,6 +199,7 @@ impl LandingRefusal {
     /// The files that are the reason, if the sentence does not name all of them.
     pub fn more_files(&self) -> &[String] {
         let files = match self {
+            Self::AndInProgress { why, .. } => return why.more_files(),
             Self::Conflict(files)
             | Self::SelfActing(files)
             | Self::AndSelfActing { files, .. }
@@ -203,6 +209,15 @@ impl LandingRefusal {
             _ => return &[],
         };
         if files.len() > NAMED_FILES { files } else { &[] }
+    }
+
+    /// Whether it says already that the user is in the middle of something.
+    pub(crate) fn is_in_progress(&self) -> bool {
+        match self {
+            Self::InProgress(_) => true,
+            Self::AndSelfActing { why, .. } => why.is_in_progress(),
+            _ => false,
+        }
     }
 
     /// How the user gets the commits, which are on `branch`.
@@ -229,6 +244,7 @@ impl LandingRefusal {
                 format!("they land once it has passed again, or with {land} as they are")
             }
             Self::AndSelfActing { why, .. } => why.advice_with(branch, " --accept-self-acting"),
+            Self::AndInProgress { why, .. } => why.advice_with(branch, options),
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
             Self::Detached { wanted } | Self::Switched { wanted, .. } => match wanted {
                 WantedBranch::There(wanted) => format!("git switch {wanted}, then {land}"),

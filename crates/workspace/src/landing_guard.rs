@@ -93,7 +93,7 @@ impl LandingAttempt<'_> {
     /// Why nothing lands while no branch is checked out: a rebase and the like check out none.
     pub(crate) async fn without_branch(&self) -> Result<LandingRefusal, Fault> {
         Ok(match self.in_progress() {
-            Some(refusal) => refusal,
+            Some(file) => LandingRefusal::InProgress(file),
             None => LandingRefusal::Detached { wanted: self.wanted_branch().await? },
         })
     }
@@ -107,17 +107,17 @@ impl LandingAttempt<'_> {
         })
     }
 
-    fn in_progress(&self) -> Option<LandingRefusal> {
+    /// The file of `.git` that shows that the user is in the middle of something.
+    pub(crate) fn in_progress(&self) -> Option<String> {
         let directories = self.hub.repository().directories;
         let is_there = |name: &&str| directories.iter().any(|directory| directory.join(name).exists());
-        let name = IN_PROGRESS.into_iter().find(is_there)?;
-        Some(LandingRefusal::InProgress(name.to_owned()))
+        IN_PROGRESS.into_iter().find(is_there).map(str::to_owned)
     }
 
     /// Refuses to land in the middle of what the user does.
     pub(crate) async fn check_user(&self, changed: &[ChangedFile]) -> Result<(), LandingError> {
-        if let Some(refusal) = self.in_progress() {
-            return Err(refusal.into());
+        if let Some(file) = self.in_progress() {
+            return Err(LandingRefusal::InProgress(file).into());
         }
         let directories = self.hub.repository().directories;
         if self.succeed(IS_SPARSE, &[]).await?.trim() == "true" {
@@ -236,7 +236,7 @@ impl LandingAttempt<'_> {
         let (old, new) =
             (self.run(OLD_CONTENT, &[path]).await?.stdout, self.run(CONTENT, &[path]).await?.stdout);
         let mut macros = self.run(OLD_CONTENT, &[".gitattributes"]).await?.stdout;
-        for file in attribute_files(&self.hub.repository(), &self.hub.users) {
+        for file in attribute_files(&self.hub.repository(), &self.from.top, &self.hub.users) {
             macros.push('\n');
             macros.push_str(&read_text(&file, SETTINGS_LIMIT).ok().flatten().unwrap_or_default());
         }

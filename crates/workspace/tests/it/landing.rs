@@ -396,6 +396,24 @@ fn advice_names_all_that_must_be_accepted() {
 }
 
 #[tokio::test]
+async fn a_merge_that_the_user_has_not_finished_is_named() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("new.txt", "agent\n")]);
+    let other = fixture.commit(&[("b.txt", "the user's\n")]);
+    fixture.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    fixture.commit(&[("c.txt", "the user's\n")]);
+    fixture.git(&["merge", "-q", "--no-commit", &other]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    assert!(matches!(why, LandingRefusal::AndInProgress { .. }), "{why:?}");
+    assert!(
+        why.to_string().ends_with("first finish or abort what you are in the middle of (.git/MERGE_HEAD)")
+    );
+    fixture.git(&["merge", "--abort"]);
+    fixture.git(&["merge", "-q", "--no-overwrite-ignore", "autonoe/1"]);
+}
+
+#[tokio::test]
 async fn hooks_and_filters_of_the_user_do_not_run() {
     let fixture = HubFixture::new().await;
     let canary = fixture.home().join("canary");
@@ -679,12 +697,14 @@ async fn files_are_written_as_the_settings_of_git_say() {
         ("", "[core]\n\tautocrlf = 1\n", crlf),
         ("", "[core]\n\tautocrlf =\n", lf),
         ("[core]\n\tattributesFile = ~/attributes\n", "", crlf),
+        ("", "[core]\n\tattributesFile = own-attributes\n", crlf),
         ("", "attributes", crlf),
     ] {
         let mut fixture = HubFixture::new().await;
         fs::write(fixture.home().join("windows"), "[core]\n\tautocrlf = true\n").unwrap();
         fs::write(fixture.home().join(".gitconfig"), user).unwrap();
         fs::write(fixture.home().join("attributes"), "*.txt text eol=crlf\n").unwrap();
+        fixture.write("own-attributes", "*.txt text eol=crlf\n");
         match own {
             "attributes" => fixture.write(".git/info/attributes", "*.txt text eol=crlf\n"),
             _ => fixture.write(".git/config", &(fixture.read(".git/config") + own)),
