@@ -76,7 +76,7 @@ pub enum WriteScope {
 }
 
 /// File system lookups made while one command is judged, cached so that no path is looked up twice.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Lookups(RefCell<HashMap<PathBuf, EntryKind>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

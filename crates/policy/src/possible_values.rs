@@ -68,6 +68,8 @@ pub struct PossibleValues<'a> {
 #[derive(Default)]
 struct KnownValues {
     variables: HashMap<String, BTreeSet<String>>,
+    /// Those that are used where they may not be set.
+    may_be_unset: BTreeSet<String>,
     /// The positional parameters, of functions and of `set`.
     parameters: BTreeSet<String>,
     /// The functions, with what they print.
@@ -94,7 +96,10 @@ impl<'a> PossibleValues<'a> {
             return;
         }
         match self.known().arguments(word) {
-            Some(values) => arg.may_be = values,
+            Some(values) => {
+                arg.may_be = values;
+                arg.is_one_of_them = self.known().is_set_here(word);
+            }
             None => arg.may_be_too_many = true,
         }
     }
@@ -236,6 +241,25 @@ impl KnownValues {
             }
         }
         Some(texts)
+    }
+
+    /// Whether all that is not known in a word are values of variables that the script has set before.
+    fn is_set_here(&self, word: &Word) -> bool {
+        let is_set = |name: &String| {
+            self.variables.contains_key(name)
+                && is_name(name)
+                && !self.may_be_unset.contains(name)
+                && !SET_BY_BASH.contains(&name.as_str())
+        };
+        word.0.iter().all(|part| match part {
+            Part::Text { .. } => true,
+            Part::Parameter { parameter, .. } => {
+                parameter.operation == Operation::Value
+                    && parameter.arithmetic.is_empty()
+                    && is_set(&parameter.name)
+            }
+            Part::Command { .. } | Part::Arithmetic { .. } | Part::Process(_) => false,
+        })
     }
 
     fn part(&self, part: &Part) -> Option<BTreeSet<String>> {

@@ -30,6 +30,7 @@ pub mod ps;
 pub mod reads;
 pub mod redirections;
 pub mod rule;
+pub mod runners;
 pub mod scope;
 pub mod scripts;
 pub mod searches;

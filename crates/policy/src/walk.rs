@@ -48,7 +48,7 @@ impl<'a> Walker<'a> {
     }
 
     pub fn verdict(mut self) -> CommandVerdict {
-        let result = self.script(&self.script.list).and_then(|()| self.judge_traps());
+        let result = self.script(&self.script.list).and_then(|()| self.judge_scripts());
         if let Err(denial) = result.and_then(|()| environment::judge_exported(&mut self.scope)) {
             return denial.into();
         }
@@ -126,9 +126,9 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// A trap's action is a command that may run in any directory the shell has been in.
-    fn judge_traps(&mut self) -> RuleResult {
-        for action in std::mem::take(&mut self.scope.traps) {
+    /// The action of a trap, for example, is a command that may run in any directory the shell has been in.
+    fn judge_scripts(&mut self) -> RuleResult {
+        for action in std::mem::take(&mut self.scope.scripts) {
             let script = crate::shell::parse(&action).map_err(|error| {
                 Denial::new("builtin.trap", format!("The trap's action could not be parsed: {error}."))
             })?;
@@ -139,9 +139,9 @@ impl<'a> Walker<'a> {
                 Walker::new(self.scope.options, self.scope.paths, &script, self.scope.visited().to_vec());
             walker.variables = self.variables.clone();
             walker.values = self.values.clone();
-            walker.scope.files_changed = true;
+            walker.scope.follow_files_of(&self.scope);
             walker.script(&script.list)?;
-            if !walker.scope.traps.is_empty() {
+            if !walker.scope.scripts.is_empty() {
                 return deny("builtin.trap", "A trap may not set another trap.");
             }
             self.scope.runs_make |= walker.scope.runs_make;

@@ -23,6 +23,8 @@ pub struct Arg {
     pub repeats: bool,
     /// What an argument that is not known may be, as far as the script shows it.
     pub may_be: Vec<Arg>,
+    /// Whether it is certainly one of these.
+    pub is_one_of_them: bool,
     /// Whether a part that is not known is made of the script's own text, so that the script decides which name it is.
     pub is_computed: bool,
     /// Whether it also decides which path it is.
@@ -53,6 +55,7 @@ impl Arg {
             from_braces: false,
             repeats: false,
             may_be: Vec::new(),
+            is_one_of_them: false,
             is_computed: false,
             may_be_any_path: false,
             may_be_too_many: false,
@@ -76,6 +79,13 @@ impl Arg {
     pub fn script(&self) -> Option<&str> {
         let is_known = |c: char| c != UNKNOWN_PART && !c.is_whitespace();
         self.literal().or_else(|| Some(self.outline.as_str()).filter(|outline| outline.contains(is_known)))
+    }
+
+    /// All that one argument that is not known may be, if that is known in full.
+    pub fn known_values(&self) -> Option<&[Arg]> {
+        let is_known = self.is_one_of_them && self.kind == ArgKind::Unknown && !self.repeats;
+        let values = Some(self.may_be.as_slice()).filter(|values| is_known && !values.is_empty())?;
+        values.iter().all(|value| value.literal().is_some()).then_some(values)
     }
 
     /// The argument with parts that stand for unknown ones taken for that.

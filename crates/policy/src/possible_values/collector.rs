@@ -31,7 +31,6 @@ impl KnownValues {
             in_loop: false,
             repeated: BTreeSet::new(),
             certain: BTreeSet::new(),
-            may_be_unset: BTreeSet::new(),
         };
         let mut words = BTreeSet::new();
         for _ in 0..MAX_PASSES {
@@ -65,8 +64,6 @@ struct Collector<'a> {
     repeated: BTreeSet<String>,
     /// The variables that are set at this point, whatever came before.
     certain: BTreeSet<String>,
-    /// Those that are used where they may not be set.
-    may_be_unset: BTreeSet<String>,
 }
 
 impl<'a> Collector<'a> {
@@ -137,7 +134,7 @@ impl<'a> Collector<'a> {
 
     /// What is used where it may not be set may be empty.
     fn add_unset(&mut self) {
-        for name in &self.may_be_unset {
+        for name in &self.known.may_be_unset {
             if let Some(values) = self.known.variables.get_mut(name) {
                 values.insert(String::new());
             }
@@ -457,7 +454,7 @@ impl<'a> Collector<'a> {
         parameter.arithmetic.iter().for_each(|expression| self.arithmetic(expression));
         parameter.words.iter().for_each(|word| self.word(word));
         if !self.certain.contains(&parameter.name) {
-            self.may_be_unset.insert(parameter.name.clone());
+            self.known.may_be_unset.insert(parameter.name.clone());
         }
         if parameter.operation == Operation::Assign {
             let values: Vec<String> = parameter.words.iter().flat_map(|word| self.values_of(word)).collect();

@@ -425,7 +425,7 @@ fn trap(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     match call.args.first().map(|arg| (arg, arg.literal())) {
         None | Some((_, Some("-" | "" | "-p"))) => Ok(()),
         Some((_, Some(action))) => {
-            scope.traps.push(action.to_owned());
+            scope.scripts.push(action.to_owned());
             Ok(())
         }
         Some((_, None)) => deny_with_hint(

@@ -165,6 +165,16 @@ pub const RULES: &[Rule] = &[Rule {
         never("git log -p -- ../x"),
         never("git add -- /etc/passwd"),
         never("git blame -- ../x"),
+        in_run("git checkout -b x && cat a.txt"),
+        in_run("git reset -q && cat a.txt && git checkout main && npm test"),
+        in_run("git stash && git checkout main && git stash pop && git add -A"),
+        never("git checkout other && cat a.txt"),
+        never("git worktree add w; echo x > w/a.txt"),
+        never("git reset --hard other; cp a.txt b.txt"),
+        never("git stash pop; cat *.txt"),
+        never("f() { cat a.txt; }; git switch other; f"),
+        never("for i in 1 2; do cat a.txt; git switch other; done"),
+        never("git clone https://x/y && cd y"),
     ],
 }];
 
@@ -282,5 +292,25 @@ fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult 
         );
     }
     arguments(scope, subcommand, args)?;
-    (subcommand.extra_check)(scope, args)
+    (subcommand.extra_check)(scope, args)?;
+    if replaces_files(subcommand.name, args) { scope.files_are_replaced() } else { Ok(()) }
+}
+
+/// Whether git may put files of a commit where others are, or where there are none.
+fn replaces_files(subcommand: &str, args: &[Arg]) -> bool {
+    const ALWAYS: [&str; 10] =
+        ["bisect", "cherry-pick", "clone", "merge", "mv", "pull", "rebase", "restore", "revert", "submodule"];
+    let text = |at: usize| args.get(at).map(|arg| arg.text.as_str());
+    match subcommand {
+        // A new branch at the current commit.
+        "checkout" | "switch" => {
+            !(args.len() == 2 && matches!(text(0), Some("-b" | "-c" | "--create")) && args[1].is_operand())
+        }
+        "reset" => args
+            .iter()
+            .any(|arg| arg.may_be_option() && !matches!(arg.literal(), Some("--soft" | "--mixed" | "-q"))),
+        "stash" => !matches!(text(0), Some("list" | "show" | "drop" | "clear")),
+        "worktree" => text(0) == Some("add"),
+        name => ALWAYS.contains(&name),
+    }
 }

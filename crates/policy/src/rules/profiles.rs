@@ -3,6 +3,7 @@
 
 use super::profile_commands::profiles_with;
 use super::rule::CommandCall;
+use super::runners;
 use super::scope::CommandScope;
 use super::verification;
 use crate::verdict::Denial;
@@ -18,7 +19,7 @@ pub fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> Option<Resu
         .instead("Use the commands of the active profiles.")));
     }
     if !scope.options.is_sync() {
-        return Some(Ok(commands.rule));
+        return Some(runners::judge(scope, call).map(|()| commands.rule));
     }
     Some(verification::judge(scope, call).map(|()| commands.rule))
 }

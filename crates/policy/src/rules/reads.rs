@@ -275,7 +275,8 @@ fn judge_open(scope: &mut CommandScope<'_>, path: &Arg) -> RuleResult {
     }
     let left = path.text.replace(UNKNOWN, "");
     match left.starts_with('/') && !path.text.starts_with('/') {
-        true => Ok(()),
+        // What is not known may be the working directory.
+        true => scope.may_read(&Arg::plain(format!(".{left}"))),
         false => scope.may_read(&Arg::plain(left)),
     }
 }

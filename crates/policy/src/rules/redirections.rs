@@ -26,8 +26,11 @@ pub fn judge(scope: &mut CommandScope<'_>, kind: RedirectKind, word: &Word, targ
             if target.text.starts_with('!') {
                 return deny("redirection", "'>!' is not bash syntax; write '>|'.");
             }
-            scope.count_path()?;
-            scope.may_write(&target)
+            let values = target.known_values().unwrap_or(std::slice::from_ref(&target));
+            values.iter().try_for_each(|value| {
+                scope.count_path()?;
+                scope.may_write(value)
+            })
         }
     }
 }

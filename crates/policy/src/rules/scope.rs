@@ -20,6 +20,7 @@ const MAX_WRAPPER_DEPTH: usize = 8;
 /// Judges a command that another command runs.
 pub type JudgeCommand = fn(&mut CommandScope<'_>, &[Arg]) -> RuleResult;
 
+#[derive(Clone)]
 pub struct CommandScope<'a> {
     pub options: &'a PolicyOptions,
     pub paths: &'a CommandPaths,
@@ -32,8 +33,8 @@ pub struct CommandScope<'a> {
     /// The effect of the last `cd` or `exit`, for the list that contains it.
     flow_after: Option<DirectoryFlow>,
     pub in_function: bool,
-    /// The actions of `trap`, judged after everything else.
-    pub traps: Vec<String>,
+    /// Commands in arguments that a shell runs, such as the actions of `trap`; they are judged after everything else.
+    pub scripts: Vec<String>,
     /// Whether a command may have changed files since they were looked up.
     pub files_changed: bool,
     /// Whether this is the top level, where commands run unconditionally and in order.
@@ -48,6 +49,10 @@ pub struct CommandScope<'a> {
     pub exported: Vec<GivenVariable>,
     pub runs_make: bool,
     path_count: usize,
+    /// Whether git may have replaced files by now, so that what a path names is not known.
+    files_replaced: bool,
+    /// Whether a path was judged where commands may run again, or at the same time as others.
+    judged_apart: bool,
     /// The file system lookups made so far.
     pub lookups: Lookups,
     /// How many wrapper commands, such as `timeout`, enclose the current one.
@@ -73,7 +78,7 @@ impl<'a> CommandScope<'a> {
             directories,
             flow_after: None,
             in_function: false,
-            traps: Vec::new(),
+            scripts: Vec::new(),
             files_changed: false,
             sequential: false,
             input: Vec::new(),
@@ -82,6 +87,8 @@ impl<'a> CommandScope<'a> {
             exported: Vec::new(),
             runs_make: false,
             path_count: 0,
+            files_replaced: false,
+            judged_apart: false,
             lookups: Lookups::default(),
             wrapper_depth: 0,
             rules: Vec::new(),
@@ -119,8 +126,25 @@ impl<'a> CommandScope<'a> {
         self.directories.iter().any(|from| from.join(text).is_symlink())
     }
 
+    /// Takes over what is known of the files at the end of another part of the command, which may run before this one.
+    pub fn follow_files_of(&mut self, other: &CommandScope<'_>) {
+        self.files_changed = true;
+        self.files_replaced = other.files_replaced;
+        self.judged_apart = other.judged_apart;
+    }
+
+    /// Records that git may replace files: any of them may become a link. A path that was judged before may be meant again.
+    pub fn files_are_replaced(&mut self) -> RuleResult {
+        self.files_replaced = true;
+        if self.judged_apart { refuse_replaced() } else { Ok(()) }
+    }
+
     /// Counts a path that is about to be looked up.
     pub fn count_path(&mut self) -> RuleResult {
+        self.judged_apart |= !self.sequential;
+        if self.files_replaced {
+            return refuse_replaced();
+        }
         self.path_count += 1;
         if self.path_count > MAX_PATHS {
             return deny_with_hint(
@@ -186,4 +210,12 @@ impl<'a> CommandScope<'a> {
     pub fn visited(&self) -> &[PathBuf] {
         &self.visited
     }
+}
+
+fn refuse_replaced() -> RuleResult {
+    deny_with_hint(
+        "path.replaced",
+        "git may put a link where a path of this command leads.",
+        "Run git as a command of its own.",
+    )
 }

@@ -13,6 +13,9 @@ const SYSTEM: [&str; 3] = ["/bin/", "/usr/bin/", "/usr/local/bin/"];
 /// Directories in which package managers install a project's own programs.
 const INSTALLED: [&str; 4] = ["node_modules/.bin/", ".venv/bin/", "venv/bin/", "vendor/bin/"];
 
+/// The most ways to fill in what the arguments of a command may be.
+const MAX_POSSIBLE: usize = 64;
+
 /// Judges a command that another program runs.
 pub fn dispatch_wrapped(scope: &mut CommandScope<'_>, argv: &[Arg]) -> RuleResult {
     dispatch(scope, argv, Caller::Program)
@@ -36,7 +39,41 @@ pub fn dispatch(scope: &mut CommandScope<'_>, argv: &[Arg], caller: Caller) -> R
     dispatch_name(scope, CommandCall { name, args, caller })
 }
 
+/// Judges a command of this name. One that is denied because an argument is not known is judged with each value that the script gives it.
 fn dispatch_name(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
+    let possible = possible_arguments(call.args);
+    if possible.is_empty() {
+        return judge_named(scope, call);
+    }
+    let before = scope.clone();
+    if judge_named(scope, call).is_ok() {
+        return Ok(());
+    }
+    possible.iter().try_for_each(|args| {
+        *scope = before.clone();
+        judge_named(scope, CommandCall { args, ..call })
+    })
+}
+
+/// The arguments with each of the values that those that are not known may have; none if they are known, or if not all values are.
+fn possible_arguments(args: &[Arg]) -> Vec<Vec<Arg>> {
+    if args.iter().all(|arg| arg.known_values().is_none()) {
+        return Vec::new();
+    }
+    let mut possible = vec![Vec::new()];
+    for arg in args {
+        let values = arg.known_values().unwrap_or(std::slice::from_ref(arg));
+        if possible.len() * values.len() > MAX_POSSIBLE {
+            return Vec::new();
+        }
+        let with = |before: &Vec<Arg>, value: &Arg| before.iter().chain([value]).cloned().collect();
+        possible =
+            possible.iter().flat_map(|before| values.iter().map(move |value| with(before, value))).collect();
+    }
+    possible
+}
+
+fn judge_named(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult {
     let added = is_user_command(scope, call);
     if let Some(rule) = rules::find(call.name) {
         if !added && scope.options.is_sync() && rule.run_only {

@@ -10,6 +10,7 @@ mod fixture;
 mod git_repositories;
 mod given_variables;
 mod grammar;
+mod known_arguments;
 mod limits;
 mod pools;
 mod real;
