@@ -242,7 +242,8 @@ impl CommandPaths {
 
     fn read_from(&self, lookups: &Lookups, directory: &Path, text: &str) -> RuleResult {
         let text = bounded(text).unwrap_or("/");
-        let real = self.resolve(lookups, directory, text).unwrap_or_else(|| lexical(&directory.join(text)));
+        let real =
+            self.resolve(lookups, directory, text).unwrap_or_else(|| as_if_there(&directory.join(text)));
         self.read_real(&real, text)
     }
 
@@ -284,7 +285,7 @@ impl CommandPaths {
         }
         for entry in self.matches(directory, text)?.into_iter().filter(|entry| entry.may_lead_out) {
             let path = judged(&entry.path);
-            let real = real_path(path).unwrap_or_else(|_| lexical(path));
+            let real = real_path(path).unwrap_or_else(|_| as_if_there(path));
             let shown = path.strip_prefix(directory).unwrap_or(path);
             self.read_real(&real, &shown.to_string_lossy())?;
         }
@@ -493,6 +494,34 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
             }
         }
     }
+}
+
+/// Where a path leads if what is missing on its way is a directory by then, and links that lead nowhere lead where they say.
+fn as_if_there(path: &Path) -> PathBuf {
+    const MAX_LINKS: usize = 40;
+    let mut links = 0;
+    let mut real = PathBuf::new();
+    let mut left: Vec<PathBuf> = vec![path.to_owned()];
+    while let Some(next) = left.pop() {
+        let mut components = next.components();
+        let Some(component) = components.next() else { continue };
+        left.push(components.as_path().to_owned());
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                real.pop();
+            }
+            Component::Prefix(_) | Component::RootDir => real = PathBuf::from("/"),
+            Component::Normal(name) => match real.join(name).read_link() {
+                Ok(target) if links < MAX_LINKS => {
+                    links += 1;
+                    left.push(target);
+                }
+                _ => real.push(name),
+            },
+        }
+    }
+    real
 }
 
 /// Removes `.` and `..` from a path as text, as the shell's `cd` does.

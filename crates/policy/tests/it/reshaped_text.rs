@@ -61,6 +61,10 @@ fn text_beside_what_is_not_known_may_make_the_name_of_a_link() {
         false,
         &[
             "cat escape-file$(true)",
+            "mkdir x; cat x/../escape-file",
+            "cat x/../escape-file src/x/../main.js",
+            "cat src/x/../../escape/secret.txt",
+            "cat $(git rev-parse --show-toplevel)/escape-file",
             "read -r x; cat \"escape-fil$x\"",
             "cat \"escape${x}-file\"",
             "cat escape$(ls)/secret.txt",
@@ -84,6 +88,8 @@ fn text_beside_what_is_not_known_may_make_the_name_of_a_link() {
             "git ls-files | while read -r f; do head -1 \"$f\"; done",
             "grep -c import src/*.js",
             "cat $x/README.md",
+            "cat $(git rev-parse --show-toplevel)/README.md",
+            "mkdir -p x; cat x/../README.md",
         ],
     );
 }
