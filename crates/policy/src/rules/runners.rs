@@ -36,10 +36,11 @@ fn judge_within(scope: &mut CommandScope<'_>, name: &str, args: &[Arg], depth: u
             "Run the program directly.",
         );
     }
-    shell_texts(name, args).for_each(|text| scope.scripts.push(text.to_owned()));
+    let starts = possible_starts(args, start);
+    let own = starts.last().map_or(args, |last| &args[..=*last]);
+    shell_texts(name, args, own).for_each(|text| scope.scripts.push(text.to_owned()));
     let behind = args.iter().position(|arg| arg.literal() == Some("--")).map(|at| at + 1);
-    let starts = possible_starts(args, start).into_iter().chain(behind);
-    for at in starts {
+    for at in starts.into_iter().chain(behind) {
         let argv = args.get(at..).unwrap_or_default();
         let Some((program, rest)) = argv.split_first() else { continue };
         let values = if program.may_be.is_empty() { std::slice::from_ref(program) } else { &program.may_be };
@@ -76,9 +77,10 @@ fn possible_starts(args: &[Arg], start: usize) -> Vec<usize> {
     starts
 }
 
-/// The arguments that a runner gives to a shell.
-fn shell_texts<'a>(name: &str, args: &'a [Arg]) -> impl Iterator<Item = &'a str> {
+/// The arguments that a runner gives to a shell. `own` are those up to the program.
+fn shell_texts<'a>(name: &str, args: &'a [Arg], own: &'a [Arg]) -> impl Iterator<Item = &'a str> {
     let options = SHELL_TEXTS.iter().find(|(runner, _)| *runner == name).map(|(_, options)| *options);
+    let args = if options.is_some_and(<[_]>::is_empty) { args } else { own };
     let is_text = move |at: usize, text: &str| match options {
         None => false,
         Some([]) => text.contains(char::is_whitespace),

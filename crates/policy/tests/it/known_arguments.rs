@@ -91,6 +91,7 @@ fn what_runners_run_is_judged_by_its_own_rule() {
             "npx cat README.md",
             "npx -c 'ls src'",
             "npx eslint . --fix",
+            "npx prettier -c .",
             "npx prettier --write 'src/**/*.js' test find",
             "npx cross-env NODE_ENV=test jest -t find",
             "npx concurrently 'npm run a' 'npm run b'",
