@@ -121,6 +121,11 @@ fn nothing_outside_is_read_whatever_makes_its_name() {
 }
 
 #[test]
+fn nothing_outside_is_written_wherever_variables_lead() {
+    run_generated(&values::writing_scripts(), PolicyVariant::Run, 1);
+}
+
+#[test]
 fn nothing_denied_runs_where_rm_and_mv_are_allowed() {
     run_generated(&all_commands(), PolicyVariant::Destructive, 2);
 }

@@ -1,4 +1,4 @@
-//! Random scripts that make text in every way that bash has, and read what it names.
+//! Random scripts that make text in every way that bash has and read what it names, and scripts that set variables and write where they lead.
 
 use proptest::prelude::{BoxedStrategy, Strategy, any};
 use proptest::{collection, option};
@@ -269,6 +269,90 @@ pub fn reading_scripts() -> BoxedStrategy<String> {
                 .join(if is_chained { " && " } else { "; " })
                 .replace("& &&", "&")
                 .replace("&;", "&")
+        })
+        .boxed()
+}
+
+/// Values that are written out, of which some lead out.
+const VALUES: &[&str] = &[
+    "a",
+    "b",
+    "src",
+    "src/new",
+    "x/y",
+    "escape",
+    "escape-file",
+    "escape/new",
+    "../new",
+    ".git/config",
+    "-t",
+    "-rf",
+    "'a b'",
+    "'*'",
+    "''",
+    "\"$y\"",
+    "x$z",
+    "\"$x\"/new",
+    "src/../escape-file",
+    "{a,escape-file}",
+    "$'escape\\x2dfile'",
+];
+
+impl Writer {
+    /// A way to set a variable, or not to.
+    fn setting(&mut self, depth: usize) -> String {
+        let (name, value) = (self.name(), self.pick(VALUES));
+        let set = format!("{name}={value}");
+        match self.number(if depth > 1 { 8 } else { 20 }) {
+            0..=4 => set,
+            5 => format!("{name}+={value}"),
+            6 => format!("unset {name}"),
+            7 => format!("read -r {name} <<< {value}"),
+            8 => format!("for {name} in {value} {}; do {}; done", self.pick(VALUES), self.setting(depth + 1)),
+            9 => format!("[ -f README.md ] && {set}"),
+            10 => format!("false || {set}"),
+            11 => format!("({set})"),
+            12 => format!(
+                "{} {set}",
+                self.pick(&["export", "declare", "readonly", "declare -l", "declare -u", "declare -i"])
+            ),
+            13 => format!("f() {{ {set}; }}; f"),
+            14 => format!("f() {{ local {set}; {}; }}; f", self.writing()),
+            15 => format!(": ${{{name}:={value}}}"),
+            16 => format!("set -- {value}; {name}=$1"),
+            17 => format!("if true; then {set}; else {}; fi", self.setting(depth + 1)),
+            18 => format!("printf -v {name} %s {value}"),
+            _ => format!("{set} | cat"),
+        }
+    }
+
+    /// A command that writes where a variable leads.
+    fn writing(&mut self) -> String {
+        let name = self.name();
+        let word = match self.number(4) {
+            0 => format!("\"${name}/new\""),
+            1 => format!("\"src/${name}\""),
+            _ => format!("\"${name}\""),
+        };
+        match self.number(7) {
+            0 => format!("echo x > {word}"),
+            1 => format!("touch {word}"),
+            2 => format!("cp README.md {word}"),
+            3 => format!("cp {word} \"${}\"", self.name()),
+            4 => format!("mkdir -p {word}"),
+            5 => format!("sed -i s/o/0/ {word}"),
+            _ => format!("echo x | tee {word}"),
+        }
+    }
+}
+
+/// Scripts that set variables, and write where they lead.
+pub fn writing_scripts() -> BoxedStrategy<String> {
+    (collection::vec(any::<u64>(), 1..5), any::<u64>(), any::<bool>())
+        .prop_map(|(settings, writing, is_chained)| {
+            let settings = settings.into_iter().map(|seed| Writer(seed).setting(0));
+            let lines = settings.chain([Writer(writing).writing()]).collect::<Vec<_>>();
+            lines.join(if is_chained { " && " } else { "; " })
         })
         .boxed()
 }
