@@ -6,6 +6,7 @@
 //!          └──── landing: fast-forward ──── hub ◀──── fetch, every object checked
 //! ```
 
+mod acting_names;
 mod acting_settings;
 mod ansi_c_quotes;
 mod attached_values;

@@ -11,6 +11,7 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
+use crate::acting_names::acting_names;
 use crate::acting_settings::{ACTING_SETTINGS, included_by, lines_with_commands};
 use crate::attached_values::{command_directories, with_values_apart};
 use crate::command_settings::{as_file, command_settings};
@@ -379,7 +380,9 @@ impl NamedPaths {
 
     /// Notes the settings of git in the commands of a text, which are looked at later.
     fn add_command_settings(&mut self, text: &str, tree: WorkTree) {
-        for setting in command_settings(text, tree.variables) {
+        let top = tree.top.display().to_string();
+        let text = HERE.iter().fold(text.to_owned(), |text, here| text.replace(here, &top));
+        for setting in command_settings(&text, tree.variables) {
             if self.known_of_commands.len() < MAX_SETTINGS && self.known_of_commands.insert(setting.clone()) {
                 self.of_commands.push(setting);
             }
@@ -517,6 +520,11 @@ impl NamedPaths {
         self.mentioned.extend(entered.iter().map(|directory| format!("{directory}/__main__.py")));
         let directory = inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
         let from: Vec<&str> = ["", directory].into_iter().chain(entered.iter().map(String::as_str)).collect();
+        if kind != TextKind::Settings {
+            for name in acting_names(&text, |name| top.join(name).is_file()) {
+                self.named.extend(from.iter().map(|from| plain(&format!("{from}/{name}"))));
+            }
+        }
         self.add_searched(hook, &as_command, &from, tree);
         // Programs and modules there come before others of their names.
         let path_lines = text.lines().filter(|line| line.contains("PATH"));
@@ -541,7 +549,7 @@ impl NamedPaths {
         }
         // Whatever is there acts, also what is not there yet.
         let places = settings_places(&text).into_iter();
-        let places = places.filter(|word| word.contains('/') || top.join(word).exists());
+        let places = places.filter(|word| word.contains(['/', '.']) || top.join(word).exists());
         self.named.extend(places.flat_map(|word| tree.relative(word)));
         let with_wildcard = words(&text).filter_map(|word| word.split_once('*'));
         let directories = with_wildcard.filter_map(|(before, _)| Some(before.rsplit_once('/')?.0));

@@ -59,6 +59,34 @@ fn a_file_with_a_plain_name_counts_where_a_setting_of_git_is_a_path() {
     assert!(!named_in(&top).contains("signers", FILE));
 }
 
+#[test]
+fn a_file_with_a_plain_name_counts_where_a_hook_runs_or_loads_it() {
+    for hook in [
+        "sh < helper.txt\n",
+        "cat helper.txt | sh\n",
+        "eval \"$(cat helper.txt)\"\n",
+        "$(cat helper.txt)\n",
+        "sed -n -f helper.txt b.txt\n",
+        "awk -f helper.txt b.txt\n",
+        "make -f helper.txt\n",
+        "pre-commit run --config helper.txt\n",
+        "mycheck --config=helper.txt\n",
+        "LEFTHOOK_CONFIG=helper.txt lefthook run pre-commit\n",
+        "vim -u helper.txt -c q\n",
+        "git -c include.path=$PWD/helper.txt status\n",
+        "git -c include.path=$(pwd)/tools/../helper.txt status\n",
+    ] {
+        let (_directory, top) = repository("", &[(".git/hooks/pre-commit", hook)]);
+        assert!(named_in(&top).contains("helper.txt", FILE), "{hook}");
+    }
+    for hook in
+        ["grep -q x helper.txt\n", "test -f helper.txt || exit 1\n", "git add helper.txt && npm test\n"]
+    {
+        let (_directory, top) = repository("", &[(".git/hooks/pre-commit", hook)]);
+        assert!(!named_in(&top).contains("helper.txt", FILE), "{hook}");
+    }
+}
+
 /// A repository with these files; those below `.git/hooks` are hooks.
 fn repository(config: &str, files: &[(&str, &str)]) -> (tempfile::TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("made");
