@@ -1,6 +1,6 @@
 //! The tables, and their migrations.
 
-use rusqlite::{Connection, Result};
+use rusqlite::{Connection, Result, TransactionBehavior};
 
 /// Entry `n` migrates version `n` to version `n + 1`. Never edit, only append.
 const MIGRATIONS: [&str; 7] = [
@@ -145,14 +145,19 @@ pub(super) enum MigrationError {
 }
 
 pub(super) fn migrate(db: &mut Connection) -> Result<(), MigrationError> {
-    let version: usize =
-        db.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(MigrationError::Broken)?;
+    let version_of = |db: &Connection| db.query_row("PRAGMA user_version", [], |row| row.get::<_, usize>(0));
+    let version = version_of(db).map_err(MigrationError::Broken)?;
     if version > MIGRATIONS.len() {
         return Err(MigrationError::Newer(version));
     }
     let all = |db: &mut Connection| {
-        // One transaction: a process that is killed leaves no journal with half of the tables.
-        let transaction = db.transaction()?;
+        // One transaction: a process that is killed leaves no journal with half of the tables. Another process may have begun at the same
+        // time, so what is left to do is only known once it has ended.
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let version = version_of(&transaction)?;
+        if version >= MIGRATIONS.len() {
+            return Ok(());
+        }
         MIGRATIONS.iter().skip(version).try_for_each(|migration| transaction.execute_batch(migration))?;
         transaction.pragma_update(None, "user_version", MIGRATIONS.len())?;
         transaction.commit()

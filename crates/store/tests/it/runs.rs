@@ -204,6 +204,23 @@ async fn opening_outside_a_run_leaves_runs_unchanged() {
     assert_eq!(second.run, first.run);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn several_may_make_the_journal_at_the_same_time() {
+    for _ in 0..20 {
+        let fixture = StoreFixture::new();
+        let path = fixture.project.journal_file();
+        let opening = (0..4).map(|_| {
+            let path = path.clone();
+            tokio::spawn(async move {
+                SqliteJournal::open(&path, "spec", Timestamp::now(), Default::default()).await.map(drop)
+            })
+        });
+        for opened in opening.collect::<Vec<_>>() {
+            opened.await.unwrap().unwrap();
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_run_in_progress_is_neither_ended_nor_resumed_by_another_process() {
     let fixture = StoreFixture::new();
