@@ -29,7 +29,6 @@ mod text_arguments;
 mod unparsed;
 mod variables;
 
-pub use calls::inner_command;
 pub use command_values::is_command_variable;
 
 use std::cell::Cell;

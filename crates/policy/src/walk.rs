@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use crate::directory_flow::DirectoryFlow;
 use crate::paths::{CommandPaths, has_pattern};
 use crate::policy_options::PolicyOptions;
-use crate::possible_values::PossibleValues;
+use crate::possible_values::{PossibleValues, UNKNOWN};
 use crate::rules::scope::CommandScope;
 use crate::rules::{assignments, environment, reads, redirections, secrets};
 use crate::shell::ast::{
@@ -169,7 +169,12 @@ impl<'a> Walker<'a> {
         if !command.redirects.is_empty() {
             self.scope.input.extend(self.values.read_by(command));
         }
+        let was_replaced = self.scope.files_are_replaced_by_now();
         let flow = self.kind(&command.kind)?;
+        // The shell opens a redirection after it has run the substitutions in the words.
+        if !was_replaced && !command.redirects.is_empty() && has_substitution(&command.kind) {
+            self.scope.refuse_if_replaced()?;
+        }
         self.scope.input.truncate(before);
         // If a redirection fails, the command does not run.
         let may_not_run = command.redirects.iter().any(|redirect| redirect.kind != RedirectKind::Text);
@@ -219,6 +224,9 @@ impl<'a> Walker<'a> {
                     self.scope.may_list_matches(text)?;
                     if let Some(text) = reads::absolute_after_nothing(text) {
                         self.scope.may_list_matches(&text)?;
+                    }
+                    if let Some(below) = text.strip_prefix(UNKNOWN).filter(|below| below.starts_with('/')) {
+                        self.scope.may_list_matches(&format!(".{below}"))?;
                     }
                 }
             }
@@ -316,6 +324,13 @@ impl<'a> Walker<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether commands run for the words of a simple command.
+fn has_substitution(kind: &CommandKind) -> bool {
+    let CommandKind::Simple(simple) = kind else { return false };
+    let is_substitution = |part: &Part| matches!(part, Part::Command { .. } | Part::Process(_));
+    simple.words.iter().flat_map(|word| &word.0).any(is_substitution)
 }
 
 #[cfg(test)]

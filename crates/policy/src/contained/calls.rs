@@ -420,7 +420,7 @@ fn judge_switches(name: &str, args: &[Arg]) -> RuleResult {
 }
 
 /// Where the command that a program runs may begin in its arguments; `None` if it runs none.
-pub fn inner_command(name: &str, args: &[Arg]) -> Option<usize> {
+fn inner_command(name: &str, args: &[Arg]) -> Option<usize> {
     let after = |options: &[&str]| {
         let at = args.iter().position(|arg| arg.literal().is_some_and(|text| options.contains(&text)));
         at.map(|at| at + 1)

@@ -112,6 +112,14 @@ impl KnownValues {
     }
 
     fn simple_prints(&self, simple: &Simple, read: &Input) -> Option<BTreeSet<String>> {
+        // It may pass on what substituted processes print.
+        let processes = simple.words.iter().flat_map(|word| &word.0).filter_map(|part| match part {
+            Part::Process(list) => Some(self.list_prints(list, &[])),
+            _ => None,
+        });
+        let processes = processes.collect::<Option<Vec<_>>>()?;
+        let read: Vec<String> = read.iter().chain(processes.iter().flatten()).cloned().collect();
+        let read = read.as_slice();
         let names: Vec<Option<String>> = simple.words.iter().map(literal).collect();
         let name_at = |at: usize| names.get(at).and_then(Option::as_deref);
         let reads_known = read.iter().any(|text| is_known(text));
@@ -165,6 +173,10 @@ impl KnownValues {
         }
         values.extend(programs::prints_of(name, &given, reads_known));
         values.extend(programs::printed_paths(&given));
+        if name == "git" {
+            // Many of its commands print the names that they are given.
+            values.extend(given.iter().filter(|text| !text.starts_with('-')).map(|text| (*text).to_owned()));
+        }
         (!values.iter().any(|value| value.contains(TOO_MANY))).then_some(values)
     }
 
@@ -222,6 +234,12 @@ impl KnownValues {
                 (Target::Word(word), kind) => match word.0.as_slice() {
                     [Part::Process(list)] => self.list_prints(list, &[]),
                     _ if kind == RedirectKind::Read => Some(self.written.clone()),
+                    // Something else of the script has opened it.
+                    _ if kind == RedirectKind::DuplicateInput
+                        && !matches!(literal(word).as_deref(), Some("0" | "-")) =>
+                    {
+                        Some(anything())
+                    }
                     _ => continue,
                 },
             };

@@ -94,7 +94,8 @@ pub fn prints_of(program: &str, arguments: &[&str], reads_known: bool) -> BTreeS
                 |text: &str| text.contains(['%', '\\']) || text.contains("format") || text.contains("printf");
             let names = ["-printf", "%p\\n", "%f\\n", "%P\\n", "%p\\0", "%P\\0", "\\;"];
             if !any(&is_format) {
-                return BTreeSet::new();
+                let joins = program == "git" && any(&|text| text.starts_with("--pref"));
+                return if joins { anything() } else { BTreeSet::new() };
             }
             any(&|text| text.contains("pretty") || (is_format(text) && !names.contains(&text)))
         }

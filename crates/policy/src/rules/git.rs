@@ -175,6 +175,16 @@ pub const RULES: &[Rule] = &[Rule {
         never("f() { cat a.txt; }; git switch other; f"),
         never("for i in 1 2; do cat a.txt; git switch other; done"),
         never("git clone https://x/y && cd y"),
+        never("trap 'git checkout other' USR1; cat a.txt"),
+        never("(trap 'git checkout -q other' EXIT); cp a.txt b.txt"),
+        never("echo \"$(git checkout -q other)\" > a.txt"),
+        never("echo a > a.txt $(git switch -q other)"),
+        in_run("git pull > a.txt 2>&1"),
+        in_run("git stash && npm test > /dev/null 2>&1; git stash pop"),
+        in_run("git restore --staged a.txt && git diff a.txt"),
+        never("git restore --staged --worktree a.txt && cat a.txt"),
+        never("git rev-parse --resolve-git-dir x"),
+        never("git ls-files -o -i --exclude-per-directory=x"),
     ],
 }];
 
@@ -215,9 +225,9 @@ static SUBCOMMANDS: [GitSubcommand; 58] = [
     reads("blame", &[]),
     reads("annotate", &[]),
     reads("describe", &[]),
-    reads("rev-parse", &[]),
+    reads("rev-parse", &["--resolve-git-dir"]),
     reads("rev-list", &[]),
-    reads("ls-files", &[]),
+    reads("ls-files", &["--exclude-per-directory"]),
     reads("ls-tree", &[]),
     reads("cat-file", &["--textconv", "--filters"]),
     reads("grep", &["--open-files-in-pager", "-O", "--ext-grep", "--no-index"]),
@@ -298,13 +308,17 @@ fn judge_in_directory(scope: &mut CommandScope<'_>, args: &[Arg]) -> RuleResult 
 
 /// Whether git may put files of a commit where others are, or where there are none.
 fn replaces_files(subcommand: &str, args: &[Arg]) -> bool {
-    const ALWAYS: [&str; 10] =
-        ["bisect", "cherry-pick", "clone", "merge", "mv", "pull", "rebase", "restore", "revert", "submodule"];
+    const ALWAYS: [&str; 9] =
+        ["bisect", "cherry-pick", "clone", "merge", "mv", "pull", "rebase", "revert", "submodule"];
     let text = |at: usize| args.get(at).map(|arg| arg.text.as_str());
     match subcommand {
         // A new branch at the current commit.
         "checkout" | "switch" => {
             !(args.len() == 2 && matches!(text(0), Some("-b" | "-c" | "--create")) && args[1].is_operand())
+        }
+        "restore" => {
+            let is_index = |arg: &Arg| matches!(arg.literal(), Some("--staged" | "-S"));
+            !args.first().is_some_and(is_index) || args[1..].iter().any(|arg| arg.may_be_option())
         }
         "reset" => args
             .iter()

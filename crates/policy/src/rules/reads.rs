@@ -4,7 +4,7 @@ use super::options::names_one_of;
 use super::rule::{CommandCall, Rule, always, destructive, in_run, never};
 use super::scope::CommandScope;
 use super::{links, secrets};
-use crate::paths::is_on_this_machine;
+use crate::paths::{has_pattern, is_on_this_machine};
 use crate::possible_values::UNKNOWN;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
@@ -276,6 +276,7 @@ fn judge_open(scope: &mut CommandScope<'_>, path: &Arg) -> RuleResult {
     let left = path.text.replace(UNKNOWN, "");
     match left.starts_with('/') && !path.text.starts_with('/') {
         // What is not known may be the working directory.
+        true if has_pattern(&left) => scope.may_read_matches(&format!(".{left}")),
         true => scope.may_read(&Arg::plain(format!(".{left}"))),
         false => scope.may_read(&Arg::plain(left)),
     }

@@ -3,21 +3,63 @@
 
 use super::rule::CommandCall;
 use super::scope::CommandScope;
-use crate::contained;
 use crate::verdict::{RuleResult, deny_with_hint};
 use crate::words::{Arg, ArgKind};
 
-/// Words between the runner and the program.
-const RUN_WORDS: [&str; 8] = ["dlx", "exe", "exec", "explore", "run", "task", "tool", "x"];
+/// Programs that run another one, with the words of which one must be before it; none if there need be none.
+const RUNNERS: [(&[&str], &[&str]); 15] = [
+    (&["npx", "bunx", "pnpx", "corepack", "concurrently", "nodemon"], &[]),
+    (&["cross-env", "cross-env-shell", "dotenv", "dotenvx", "env-cmd"], &[]),
+    (&["npm"], &["exec", "exe", "x", "explore"]),
+    (&["pnpm"], &["exec", "dlx", "recursive", "multi", "m"]),
+    (&["yarn"], &["exec", "dlx", "run", "workspace", "workspaces", "foreach"]),
+    (&["bun"], &["x", "exec", "run"]),
+    (&["uv", "pdm", "poetry", "hatch", "rye", "pipenv", "pipx"], &["run", "tool"]),
+    (&["uvx"], &[]),
+    (&["conda", "mamba", "micromamba", "rustup"], &["run"]),
+    (&["bundle", "bundler"], &["exec", "exe", "ex", "e"]),
+    (&["composer"], &["exec", "global"]),
+    (&["cargo"], &["watch"]),
+    (&["cargo-watch"], &[]),
+    (&["tox", "nx", "lerna"], &["exec"]),
+    (&["rbenv", "pyenv", "asdf", "mise"], &["exec"]),
+];
 
-/// Runners that take the text of a command for a shell, and the options before it; none if every argument is one.
-const SHELL_TEXTS: [(&str, &[&str]); 6] = [
-    ("npx", &["-c", "--call"]),
-    ("npm", &["-c", "--call"]),
-    ("concurrently", &[]),
-    ("nodemon", &["-x", "--exec"]),
-    ("cargo-watch", &["-s", "--shell"]),
-    ("cargo", &["-s", "--shell"]),
+/// Words that the name of something else than a program follows.
+const NAMING_WORDS: [&str; 3] = ["workspace", "foreach", "explore"];
+
+/// Options of runners that have no value.
+const FLAGS: [&str; 14] = [
+    "--frozen",
+    "--locked",
+    "--no",
+    "--no-install",
+    "--no-sync",
+    "--offline",
+    "--prefer-offline",
+    "--quiet",
+    "--silent",
+    "--yes",
+    "-A",
+    "-q",
+    "-s",
+    "-y",
+];
+
+/// Runners that take the text of a command for a shell, as all their arguments or as the value of options with these names.
+const SHELL_TEXTS: [(&[&str], &[&str]); 4] = [
+    (&["npx", "npm", "pnpx"], &["c", "call"]),
+    (&["concurrently"], &[]),
+    (&["nodemon"], &["x", "exec"]),
+    (&["cargo-watch", "cargo"], &["s", "shell", "x", "exec"]),
+];
+
+/// Programs that have no rule and belong to no package: they do what the rules deny.
+#[rustfmt::skip]
+const WITHOUT_RULE: [&str; 34] = [
+    "at", "batch", "chgrp", "chown", "chroot", "crontab", "dd", "doas", "fish", "install", "ksh", "link", "ln", "mkfifo", "mknod",
+    "mount", "nc", "ncat", "perl", "rmdir", "rsync", "scp", "setsid", "sftp", "shred", "socat", "ssh", "su", "sudo", "truncate", "umount",
+    "unlink", "unshare", "wget",
 ];
 
 /// How deep runners may run each other.
@@ -28,7 +70,8 @@ pub fn judge(scope: &mut CommandScope<'_>, call: CommandCall<'_>) -> RuleResult 
 }
 
 fn judge_within(scope: &mut CommandScope<'_>, name: &str, args: &[Arg], depth: usize) -> RuleResult {
-    let Some(start) = contained::inner_command(name, args) else { return Ok(()) };
+    let Some((_, words)) = RUNNERS.iter().find(|(names, _)| names.contains(&name)) else { return Ok(()) };
+    let Some(starts) = Starts::of(name, words, args) else { return Ok(()) };
     if depth == 0 {
         return deny_with_hint(
             "command.wrapped",
@@ -36,63 +79,99 @@ fn judge_within(scope: &mut CommandScope<'_>, name: &str, args: &[Arg], depth: u
             "Run the program directly.",
         );
     }
-    let starts = possible_starts(args, start);
-    let own = starts.last().map_or(args, |last| &args[..=*last]);
-    shell_texts(name, args, own).for_each(|text| scope.scripts.push(text.to_owned()));
-    let behind = args.iter().position(|arg| arg.literal() == Some("--")).map(|at| at + 1);
-    for at in starts.into_iter().chain(behind) {
+    let own = starts.certain.map_or(args, |at| &args[..at]);
+    let texts: Vec<&str> = shell_texts(name, args, own).collect();
+    let shows = |arg: &Arg| matches!(arg.literal(), Some("-v" | "--version" | "-h" | "--help"));
+    if ["npx", "npm", "pnpx"].contains(&name)
+        && starts.all.is_empty()
+        && texts.is_empty()
+        && !args.iter().any(shows)
+    {
+        return deny_with_hint(
+            "command.wrapped",
+            format!("'{name}' without a program runs what it reads."),
+            "Name the program.",
+        );
+    }
+    scope.scripts.extend(texts.into_iter().map(str::to_owned));
+    for at in starts.all {
         let argv = args.get(at..).unwrap_or_default();
         let Some((program, rest)) = argv.split_first() else { continue };
         let values = if program.may_be.is_empty() { std::slice::from_ref(program) } else { &program.may_be };
         for program in values.iter().filter_map(Arg::literal) {
+            if program.contains(char::is_whitespace) && starts.certain == Some(at) {
+                scope.scripts.push(program.to_owned());
+            }
             let program = program.rsplit('/').next().unwrap_or(program);
             // Only a shell has built-ins.
-            match super::find(program).filter(|rule| !rule.name.starts_with("builtin")) {
-                Some(_) => scope.judge_wrapped(argv)?,
-                None => judge_within(scope, program, rest, depth - 1)?,
+            let rule = super::find(program).filter(|rule| !rule.name.starts_with("builtin"));
+            match rule.is_some() || WITHOUT_RULE.contains(&program) {
+                true => scope.judge_wrapped(argv)?,
+                false => judge_within(scope, program, rest, depth - 1)?,
             }
         }
     }
     Ok(())
 }
 
-/// Where the program may begin: the first word that is no option, and each that may be the value of one.
-fn possible_starts(args: &[Arg], start: usize) -> Vec<usize> {
-    let mut starts = Vec::new();
-    let mut may_be_value = false;
-    for (at, arg) in args.iter().enumerate().skip(start) {
-        let text = arg.text.as_str();
-        if text.starts_with('-') {
-            may_be_value = !text.contains('=');
-        } else if RUN_WORDS.contains(&text) {
-            may_be_value = false;
-        } else if !text.contains('=') {
-            starts.push(at);
-            if !may_be_value && arg.kind != ArgKind::Several {
-                break;
-            }
-            may_be_value = false;
-        }
-    }
-    starts
+/// Where the program may begin.
+struct Starts {
+    /// The first word that is no option, and each that may be the value of one.
+    all: Vec<usize>,
+    /// The one that is no value of an option.
+    certain: Option<usize>,
 }
 
-/// The arguments that a runner gives to a shell. `own` are those up to the program.
-fn shell_texts<'a>(name: &str, args: &'a [Arg], own: &'a [Arg]) -> impl Iterator<Item = &'a str> {
-    let options = SHELL_TEXTS.iter().find(|(runner, _)| *runner == name).map(|(_, options)| *options);
-    let args = if options.is_some_and(<[_]>::is_empty) { args } else { own };
-    let is_text = move |at: usize, text: &str| match options {
-        None => false,
-        Some([]) => text.contains(char::is_whitespace),
-        Some(options) => {
-            let before = at.checked_sub(1).and_then(|before| args[before].literal());
-            before.is_some_and(|before| options.contains(&before))
+impl Starts {
+    /// `None` if none of the words is there.
+    fn of(name: &str, words: &[&str], args: &[Arg]) -> Option<Self> {
+        let mut starts = Self { all: Vec::new(), certain: None };
+        let mut runs = words.is_empty();
+        let mut may_be_value = false;
+        for (at, arg) in args.iter().enumerate() {
+            let text = arg.text.as_str();
+            if text == "--" {
+                starts.all.extend(Some(at + 1).filter(|_| runs));
+                may_be_value = false;
+            } else if text.starts_with(['-', '+']) {
+                may_be_value = text.starts_with('-') && !text.contains('=') && !FLAGS.contains(&text);
+            } else if words.contains(&text) && !(runs && ["npm", "bun"].contains(&name)) {
+                runs = true;
+                may_be_value = NAMING_WORDS.contains(&text) || name == "rustup";
+            } else if !text.contains('=') || text.contains(char::is_whitespace) {
+                starts.all.extend(Some(at).filter(|_| runs));
+                if !may_be_value && arg.kind != ArgKind::Several {
+                    starts.certain = Some(at);
+                    break;
+                }
+                may_be_value = false;
+            }
         }
-    };
-    let attached = move |text: &'a str| {
-        let (option, value) = text.split_once('=')?;
-        options.is_some_and(|options| options.contains(&option)).then_some(value)
+        runs.then_some(starts)
+    }
+}
+
+/// The arguments that a runner gives to a shell. `own` are those before the program.
+fn shell_texts<'a>(name: &str, args: &'a [Arg], own: &'a [Arg]) -> impl Iterator<Item = &'a str> {
+    let options =
+        SHELL_TEXTS.iter().find(|(runners, _)| runners.contains(&name)).map(|(_, options)| *options);
+    let args = if options.is_some_and(<[_]>::is_empty) { args } else { own };
+    // Also in a cluster, abbreviated, and with one dash.
+    let takes_text = move |option: &str| {
+        let (Some(options), true) = (options, option.starts_with('-')) else { return false };
+        let plain = option.trim_start_matches('-');
+        let is_cluster =
+            !option.starts_with("--") && options.iter().any(|name| name.len() == 1 && plain.ends_with(name));
+        is_cluster || (!plain.is_empty() && options.iter().any(|name| name.starts_with(plain)))
     };
     let texts = args.iter().enumerate().filter_map(|(at, arg)| arg.literal().map(|text| (at, text)));
-    texts.filter_map(move |(at, text)| attached(text).or_else(|| is_text(at, text).then_some(text)))
+    texts.filter_map(move |(at, text)| {
+        let attached = text.split_once('=').filter(|(option, _)| takes_text(option)).map(|(_, value)| value);
+        let before = at.checked_sub(1).and_then(|before| args[before].literal()).unwrap_or_default();
+        let is_text = match options {
+            Some([]) => text.contains(char::is_whitespace),
+            _ => takes_text(before),
+        };
+        attached.or_else(|| is_text.then_some(text))
+    })
 }

@@ -126,17 +126,27 @@ impl<'a> CommandScope<'a> {
         self.directories.iter().any(|from| from.join(text).is_symlink())
     }
 
-    /// Takes over what is known of the files at the end of another part of the command, which may run before this one.
+    /// Takes over what is known of the files at the end of the rest of the command, which may run before this part, or after it.
     pub fn follow_files_of(&mut self, other: &CommandScope<'_>) {
         self.files_changed = true;
         self.files_replaced = other.files_replaced;
-        self.judged_apart = other.judged_apart;
+        self.judged_apart = other.path_count > 0;
     }
 
     /// Records that git may replace files: any of them may become a link. A path that was judged before may be meant again.
     pub fn files_are_replaced(&mut self) -> RuleResult {
         self.files_replaced = true;
         if self.judged_apart { refuse_replaced() } else { Ok(()) }
+    }
+
+    /// Whether git may have replaced files by now.
+    pub fn files_are_replaced_by_now(&self) -> bool {
+        self.files_replaced
+    }
+
+    /// Denies what was judged before git may have replaced files, and runs after it.
+    pub fn refuse_if_replaced(&self) -> RuleResult {
+        if self.files_replaced { refuse_replaced() } else { Ok(()) }
     }
 
     /// Counts a path that is about to be looked up.
