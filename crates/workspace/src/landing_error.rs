@@ -11,6 +11,11 @@ use crate::project_files::is_of_user_only;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedBranch {
     There(String),
+    /// It is checked out in another working tree.
+    Elsewhere {
+        branch: String,
+        place: String,
+    },
     /// The user has removed it.
     Gone(String),
     /// None was checked out then either.
@@ -248,6 +253,9 @@ impl LandingRefusal {
             Self::Unrelated => format!("{merge} --allow-unrelated-histories"),
             Self::Detached { wanted } | Self::Switched { wanted, .. } => match wanted {
                 WantedBranch::There(wanted) => format!("git switch {wanted}, then {land}"),
+                WantedBranch::Elsewhere { branch: wanted, place } => {
+                    format!("in {place}, where '{wanted}' is checked out: {merge}")
+                }
                 WantedBranch::Gone(wanted) => format!(
                     "'{wanted}', for which they are, is gone: check out another branch for them, then {land}; or to have it again with them: git branch {wanted} {branch}"
                 ),

@@ -61,8 +61,9 @@ const IN_PROGRESS: [&str; 6] =
 /// Prints whether only some of the files are checked out, which the user may have set since the run began.
 const IS_SPARSE: &str = r#"cd "$1" && git config --type=bool --default false core.sparseCheckout"#;
 
-/// Whether the user has the branch `$6`.
-const HAS_BRANCH: &str = r#"git -C "$1" rev-parse --verify --quiet "refs/heads/$6""#;
+/// Prints the user's branch `$6`, with a blank and the working tree in which it is checked out.
+const BRANCH: &str =
+    r#"git -C "$1" for-each-ref --format='%(refname:lstrip=2) %(worktreepath)' "refs/heads/$6""#;
 
 /// Prints the old content of the file `$6`.
 const OLD_CONTENT: &str = r#"[ -z "$4" ] || git --git-dir="$2" cat-file blob "$4:$6" 2> /dev/null || true"#;
@@ -101,9 +102,12 @@ impl LandingAttempt<'_> {
     /// The branch that was checked out when the commits were made.
     pub(crate) async fn wanted_branch(&self) -> Result<WantedBranch, Fault> {
         let Some(wanted) = self.from.branch.clone() else { return Ok(WantedBranch::Unknown) };
-        Ok(match self.run(HAS_BRANCH, &[&wanted]).await?.code {
-            0 => WantedBranch::There(wanted),
-            _ => WantedBranch::Gone(wanted),
+        let found = self.run(BRANCH, &[&wanted]).await?.stdout;
+        let place = found.lines().find_map(|line| line.strip_prefix(&format!("{wanted} ")));
+        Ok(match place {
+            Some("") => WantedBranch::There(wanted),
+            Some(place) => WantedBranch::Elsewhere { branch: wanted, place: place.to_owned() },
+            None => WantedBranch::Gone(wanted),
         })
     }
 

@@ -1,5 +1,8 @@
 //! Work that an agent has not committed.
 
+use std::fs::Metadata;
+use std::os::unix::fs::PermissionsExt;
+
 use autonoe_core::fault::Fault;
 use autonoe_core::file_names::list_names;
 
@@ -31,6 +34,13 @@ if git diff --cached --quiet 2> /dev/null; then echo 0; else
     git -c commit.gpgSign=false commit --quiet --no-verify -m "$2" || exit
 fi
 git status --porcelain --no-renames | cut -c 4- | head -n 20"#;
+
+/// Makes the repository `$1` writable again.
+const MAKE_WRITABLE: &str = r#"find "$1" -type d ! -perm -700 -exec chmod u+rwx -- {} \;
+find "$1" -path "$1/objects" -prune -o -type f ! -perm -600 -exec chmod u+rw -- {} +"#;
+
+/// What git writes for every commit.
+const WRITTEN: [&str; 8] = ["", "HEAD", "index", "logs", "logs/HEAD", "objects", "refs", "refs/heads"];
 
 /// What it means that the agent's repository is locked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +82,24 @@ impl Hub {
         }
     }
 
+    /// Takes back that an agent has made its repository read-only, which would stop the next session. Nothing of the agent may run.
+    pub(crate) async fn make_writable(&self, workspace: &Workspace) -> Result<(), Fault> {
+        let git = workspace.git_dir();
+        let is_read_only = |name: &&str| {
+            let metadata = git.join(name).symlink_metadata();
+            let is_plain = |metadata: &Metadata| metadata.is_dir() || metadata.is_file();
+            metadata
+                .is_ok_and(|metadata| is_plain(&metadata) && metadata.permissions().mode() & 0o600 != 0o600)
+        };
+        if !WRITTEN.iter().any(is_read_only) {
+            return Ok(());
+        }
+        let room = self.room([], [workspace.tree()])?;
+        let done = room.run(MAKE_WRITABLE, [&git]).await;
+        room.close().await;
+        done.map(drop)
+    }
+
     /// Commits what an agent has left uncommitted, so that it is neither lost nor mixed with the work of the next session.
     pub(crate) async fn save_leftovers(
         &self,
@@ -81,6 +109,9 @@ impl Hub {
     ) -> Result<Leftovers, Fault> {
         if let Some(problem) = workspace.problem() {
             return Err(self.unusable(workspace, &problem));
+        }
+        if locks == Locks::Stale {
+            self.make_writable(workspace).await?;
         }
         let state = tree_state(workspace);
         if workspace.is_saved(state.as_ref()) {

@@ -384,6 +384,7 @@ impl WorkspaceSite {
         // What is not committed is for the next session to continue, unless something lands that no check has seen anyway.
         let save = (is_time && settled.verified.is_empty())
             .then(|| format!("Save uncommitted work of session {number}"));
+        self.hub.make_writable(&self.workspace).await?;
         let mut home = self.bring_home(save.as_deref()).await?;
         if let Some(commit) = home.commit.take() {
             if is_time {

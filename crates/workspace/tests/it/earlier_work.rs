@@ -1,5 +1,9 @@
 //! A run continues what an earlier one has left, unless the user does not want it.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
 use autonoe_workspace::{
     LandWhen, LandingConsent, LandingTarget, Settled, SiteEvent, SiteOptions, Start, WorkspaceSite,
 };
@@ -84,7 +88,7 @@ async fn work_of_a_version_that_noted_no_beginning_is_continued() {
     let fixture = HubFixture::new().await;
     let site = run(&fixture, 1).await;
     fixture.work(&site.workspace, &[("new.txt", "agent\n")]);
-    std::fs::remove_file(fixture.home().join("state/hub/workspaces/1/begin")).unwrap();
+    fs::remove_file(fixture.home().join("state/hub/workspaces/1/begin")).unwrap();
     assert_eq!(ahead(&fixture, &run(&fixture, 2).await), "work");
 }
 
@@ -368,10 +372,10 @@ async fn a_copy_of_the_branch_does_not_hide_that_landed_commits_were_removed() {
         assert_eq!(had_landed, is_known.then_some(true), "{commands:?}");
         // An earlier version has not noted the branch.
         let notes = fixture.home().join("state/hub/landings.jsonl");
-        let text = std::fs::read_to_string(&notes).unwrap();
+        let text = fs::read_to_string(&notes).unwrap();
         let old = text.replace(r#","checked_out":"main""#, "").replace(r#","checked_out":null"#, "");
         assert!(text.contains(r#""checked_out":"main""#) && !old.contains("checked_out"), "{text}");
-        std::fs::write(&notes, old).unwrap();
+        fs::write(&notes, old).unwrap();
         assert_eq!(fixture.hub.unlanded().await.unwrap(), None, "{commands:?}");
     }
 }
@@ -380,9 +384,27 @@ async fn a_copy_of_the_branch_does_not_hide_that_landed_commits_were_removed() {
 async fn branches_of_runs_are_found_after_the_project_was_moved() {
     let fixture = HubFixture::new().await;
     left_by_a_run(&fixture, "new.txt").await;
-    std::fs::remove_dir_all(fixture.home().join("state/hub")).unwrap();
+    fs::remove_dir_all(fixture.home().join("state/hub")).unwrap();
     let unlanded = fixture.hub.unlanded().await.unwrap().unwrap();
     assert_eq!(unlanded.branch, "autonoe/1");
     let warning = run(&fixture, 2).await.warning.unwrap_or_default();
     assert!(warning.contains("have not landed: autonoe/1. This run begins without them"), "{warning}");
+}
+
+/// Root is refused nothing, so this shows more as a plain user.
+#[tokio::test]
+async fn a_repository_that_was_made_read_only_can_be_used_by_the_next_session() {
+    let fixture = HubFixture::new().await;
+    let mut site = run(&fixture, 1).await;
+    let tree = site.workspace.tree();
+    fixture.work(&site.workspace, &[("a.txt", "agent\n")]);
+    fs::write(tree.join("b.txt"), "agent\n").unwrap();
+    let chmod = Command::new("chmod").args(["-R", "a-w", ".git"]).current_dir(&tree).status();
+    assert!(chmod.unwrap().success());
+    site.session_ended(1, &Settled::default()).await.unwrap();
+    for name in [".git", ".git/refs/heads", ".git/logs/HEAD"] {
+        let mode = tree.join(name).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o600, 0o600, "{name}");
+    }
+    fixture.work(&site.workspace, &[("a.txt", "again\n")]);
 }

@@ -379,6 +379,21 @@ async fn commits_that_wait_under_another_name_are_not_taken_for_landed() {
     assert_eq!(fixture.hub.unlanded().await.unwrap(), None);
 }
 
+#[tokio::test]
+async fn a_branch_that_is_checked_out_elsewhere_is_merged_there() {
+    let fixture = HubFixture::new().await;
+    let (workspace, revision) = fixture.workspace().await;
+    fixture.work(&workspace, &[("a.txt", "agent\n")]);
+    fixture.git(&["switch", "-q", "-c", "other"]);
+    let elsewhere = fixture.path("../elsewhere");
+    fixture.git(&["worktree", "add", "-q", &elsewhere.display().to_string(), "main"]);
+    let why = refusal(fixture.land(&workspace, &revision).await);
+    let place = elsewhere.canonicalize().unwrap();
+    let advice = format!("in {}, where 'main' is checked out: git merge", place.display());
+    assert!(why.advice("autonoe/1").starts_with(&advice), "{}", why.advice("autonoe/1"));
+    fixture.git_in(&elsewhere, &["merge", "-q", "--no-overwrite-ignore", "autonoe/1"]);
+}
+
 #[test]
 fn advice_names_all_that_must_be_accepted() {
     let and = |why: LandingRefusal| LandingRefusal::AndSelfActing { why: Box::new(why), files: Vec::new() };
