@@ -16,7 +16,7 @@ use crate::possible_values::{PossibleValues, UNKNOWN};
 use crate::rules::scope::CommandScope;
 use crate::rules::{assignments, environment, reads, redirections, secrets};
 use crate::shell::ast::{
-    Command, CommandKind, Condition, List, Operation, Part, RedirectKind, Script, Target, Word,
+    Command, CommandKind, Condition, List, Operation, Part, RedirectKind, Script, Target, Value, Word,
 };
 use crate::variable_kinds::VariableKinds;
 use crate::verdict::{CommandDecision, CommandVerdict, Denial, RuleResult, deny, deny_with_hint};
@@ -326,11 +326,15 @@ impl<'a> Walker<'a> {
     }
 }
 
-/// Whether commands run for the words of a simple command.
+/// Whether commands run for the words and values of a simple command.
 fn has_substitution(kind: &CommandKind) -> bool {
     let CommandKind::Simple(simple) = kind else { return false };
     let is_substitution = |part: &Part| matches!(part, Part::Command { .. } | Part::Process(_));
-    simple.words.iter().flat_map(|word| &word.0).any(is_substitution)
+    let assigned = simple.assignments.iter().filter_map(|assignment| match &assignment.value {
+        Value::Scalar(word) => Some(word),
+        Value::Array(_) => None,
+    });
+    simple.words.iter().chain(assigned).flat_map(|word| &word.0).any(is_substitution)
 }
 
 #[cfg(test)]

@@ -179,6 +179,7 @@ pub const RULES: &[Rule] = &[Rule {
         never("(trap 'git checkout -q other' EXIT); cp a.txt b.txt"),
         never("echo \"$(git checkout -q other)\" > a.txt"),
         never("echo a > a.txt $(git switch -q other)"),
+        never("x=$(git switch -q other) > a.txt"),
         in_run("git pull > a.txt 2>&1"),
         in_run("git stash && npm test > /dev/null 2>&1; git stash pop"),
         in_run("git restore --staged a.txt && git diff a.txt"),

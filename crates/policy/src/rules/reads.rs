@@ -275,9 +275,11 @@ fn judge_open(scope: &mut CommandScope<'_>, path: &Arg) -> RuleResult {
     }
     let left = path.text.replace(UNKNOWN, "");
     match left.starts_with('/') && !path.text.starts_with('/') {
-        // What is not known may be the working directory.
-        true if has_pattern(&left) => scope.may_read_matches(&format!(".{left}")),
-        true => scope.may_read(&Arg::plain(format!(".{left}"))),
+        // What is not known may be the working directory, or the project's.
+        true => [".".to_owned(), scope.paths.root.display().to_string()].iter().try_for_each(|directory| {
+            let path = format!("{directory}{left}");
+            if has_pattern(&left) { scope.may_read_matches(&path) } else { scope.may_read(&Arg::plain(path)) }
+        }),
         false => scope.may_read(&Arg::plain(left)),
     }
 }

@@ -127,6 +127,7 @@ impl Starts {
     fn of(name: &str, words: &[&str], args: &[Arg]) -> Option<Self> {
         let mut starts = Self { all: Vec::new(), certain: None };
         let mut runs = words.is_empty();
+        let mut runs_one = false;
         let mut may_be_value = false;
         for (at, arg) in args.iter().enumerate() {
             let text = arg.text.as_str();
@@ -135,9 +136,14 @@ impl Starts {
                 may_be_value = false;
             } else if text.starts_with(['-', '+']) {
                 may_be_value = text.starts_with('-') && !text.contains('=') && !FLAGS.contains(&text);
-            } else if words.contains(&text) && !(runs && ["npm", "bun"].contains(&name)) {
+            } else if words.contains(&text) && !runs_one {
                 runs = true;
+                // The next word is the program, whatever it is called.
+                runs_one = !may_be_value && ["npm", "bun"].contains(&name);
                 may_be_value = NAMING_WORDS.contains(&text) || name == "rustup";
+            } else if matches!(text, "true" | "false") {
+                // An option without a value may have one.
+                may_be_value = false;
             } else if !text.contains('=') || text.contains(char::is_whitespace) {
                 starts.all.extend(Some(at).filter(|_| runs));
                 if !may_be_value && arg.kind != ArgKind::Several {

@@ -90,6 +90,8 @@ fn what_runners_run_is_judged_by_its_own_rule() {
             "npm --call 'rm x' exec",
             "npm -c 'rm x' exec",
             "npm --prefix src x rm x",
+            "npm --package x exec -c 'rm x'",
+            "npm --yes true exec -c 'rm x'",
             "echo 'rm x' | npx",
             "npx <<< 'rm x'",
             "npm exec < README.md",

@@ -70,6 +70,7 @@ fn text_beside_what_is_not_known_may_make_the_name_of_a_link() {
             "cat $(git rev-parse --prefix escape -- -file)",
             "git ls-files -o escape-file | xargs cat",
             "cat $(git rev-parse --show-toplevel)/escape-fil?",
+            "cd src; cat $(git rev-parse --show-toplevel)/escape-fil?",
             "echo $(git rev-parse --show-toplevel)/escape/*",
             "mkdir x; cat x/../escape-file",
             "cat x/../escape-file src/x/../main.js",
