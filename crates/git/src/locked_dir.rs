@@ -67,7 +67,7 @@ mod tests {
             fs::create_dir_all(scratch.join(left)).expect("made");
         }
         fs::write(scratch.join("file"), "").expect("written");
-        fs::set_permissions(scratch.join("closed"), Permissions::from_mode(0)).expect("changed");
+        fs::set_permissions(scratch.join("closed"), Permissions::from_mode(0o000)).expect("changed");
         LockedDir::sweep(&scratch);
         let left: Vec<_> =
             fs::read_dir(&scratch).expect("read").flatten().map(|entry| entry.path()).collect();
