@@ -1,10 +1,21 @@
-//! Names of files without a directory that a program of a hook runs or loads: what it reads as its input, what is printed into another program, and
-//! the values of options. Any other word could be a name.
+//! Names of files without a directory in the text of a hook. Those that are there count wherever the hook names them, since commands that only read
+//! are not in the text any more; those that are not there yet only where they are certainly files that a program runs or loads: as its input, as
+//! what is printed into another program, and as the values of options.
 
-use crate::hook_text::commands;
+use crate::hook_text::{commands, words};
 
 /// Programs that print files, where what they print goes to another program. Others of their calls are not in the text any more.
 const PRINTING: [&str; 6] = ["cat", "head", "tail", "sed", "awk", "envsubst"];
+
+/// Programs that run the files which they are given.
+const RUNNING: [&str; 14] = [
+    ".", "bash", "dash", "exec", "ksh", "node", "perl", "php", "python", "python3", "ruby", "sh", "source",
+    "zsh",
+];
+
+/// Files of builds, which tools name that only look at them. The summary names them where a hook runs what they say.
+const BUILD_FILES: [&str; 6] =
+    ["Cargo.toml", "go.mod", "package.json", "pyproject.toml", "README.md", "tsconfig.json"];
 
 /// Options whose file every build has.
 const BUILT: [&str; 1] = ["--manifest-path"];
@@ -47,9 +58,102 @@ fn has_extension(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(before, end)| !before.is_empty() && is_word(end))
 }
 
+/// The words of a text that are names of files.
+pub(crate) fn names_of_files(text: &str, is_file: impl Fn(&str) -> bool) -> Vec<String> {
+    let names = words(text).filter(|word| is_name(word) && !BUILD_FILES.contains(word) && is_file(word));
+    names.map(str::to_owned).collect()
+}
+
+/// Names of files of which a hook runs those that it finds.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NamePattern {
+    before: String,
+    /// `None` for a whole name.
+    after: Option<String>,
+    /// Whether it matches in every directory, and not at the top alone.
+    is_anywhere: bool,
+}
+
+impl NamePattern {
+    pub(crate) fn matches(&self, path: &str) -> bool {
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let is_of_name = match &self.after {
+            None => name == self.before,
+            Some(after) => name.strip_prefix(&self.before).is_some_and(|rest| rest.ends_with(after)),
+        };
+        is_of_name && (self.is_anywhere || directory.is_empty())
+    }
+}
+
+/// The patterns in a text, as in `for f in *.chk; do sh "$f"` and `sh x*`, and the names that `find` looks for.
+pub(crate) fn name_patterns(text: &str) -> Vec<NamePattern> {
+    let all: Vec<Vec<&str>> = commands(text).map(Vec::from_iter).collect();
+    let runs = |words: &[&str]| {
+        words.iter().find(|word| **word != "do").is_some_and(|first| RUNNING.contains(first))
+    };
+    let is_variable = |word: &&str| word.trim_start_matches("./").starts_with('$');
+    let runs_variable = all.iter().any(|words| runs(words) && words.iter().any(is_variable));
+    let mut found = Vec::new();
+    for words in &all {
+        let is_run = runs(words) || (runs_variable && words.first() == Some(&"for"));
+        for (at, word) in words.iter().enumerate().skip(1) {
+            let is_anywhere = ["-name", "-iname"].contains(&words[at - 1]);
+            let (before, after) = match word.split_once('*') {
+                Some((before, after)) => (before, Some(after)),
+                None => (*word, None),
+            };
+            let is_pattern = after.is_some() || is_anywhere;
+            let plain = format!("{before}{}", after.unwrap_or_default());
+            if is_pattern
+                && (is_run || is_anywhere)
+                && is_name(&plain)
+                && plain.contains(char::is_alphanumeric)
+            {
+                let after = after.map(str::to_owned);
+                found.push(NamePattern { before: before.to_owned(), after, is_anywhere });
+            }
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
-    use super::acting_names;
+    use super::{acting_names, name_patterns, names_of_files};
+
+    #[test]
+    fn patterns_match_at_the_top_or_where_find_looks() {
+        for (text, matching, others) in [
+            ("for f in *.chk; do sh \"$f\"; done", "a.chk", "src/a.chk"),
+            ("sh k*", "k.sh", "a/k.sh"),
+            ("find . -name k.sh -exec sh {} ;", "deep/er/k.sh", "deep/x.sh"),
+            ("find . -name '*.chk' | while read f; do sh $f; done", "deep/a.chk", "a.ch"),
+        ] {
+            let patterns = name_patterns(text);
+            let matches = |path: &str| patterns.iter().any(|pattern| pattern.matches(path));
+            assert!(matches(matching) && !matches(others), "{text}: {patterns:?}");
+        }
+        assert_eq!(
+            name_patterns("echo * && for f in *.go; do gofmt -l $f; done; case $f in *.rs) ;; esac"),
+            []
+        );
+    }
+
+    #[test]
+    fn files_of_the_project_count_wherever_they_are_named() {
+        let is_file = |name: &str| ["k", "k.txt", "Cargo.toml"].contains(&name);
+        for text in [
+            "bash -euo pipefail k",
+            "python3 -W ignore k",
+            "exec 3<k.txt; sh <&3",
+            "git cat-file blob HEAD:k | sh",
+            "vim -es b -c 'so k.txt' -c q",
+            "eval \"$(grep ^CMD k.txt | cut -d= -f2)\"",
+        ] {
+            assert_eq!(names_of_files(text, is_file).len(), 1, "{text}");
+        }
+        assert!(names_of_files("cargo test --manifest-path Cargo.toml && sh tools/k", is_file).is_empty());
+    }
 
     #[test]
     fn only_names_in_places_that_act_count() {

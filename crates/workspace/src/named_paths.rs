@@ -11,7 +11,7 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::acting_names::acting_names;
+use crate::acting_names::{NamePattern, acting_names, name_patterns, names_of_files};
 use crate::acting_settings::{ACTING_SETTINGS, included_by, lines_with_commands};
 use crate::attached_values::{command_directories, with_values_apart};
 use crate::command_settings::{as_file, command_settings};
@@ -152,6 +152,8 @@ pub(crate) struct NamedPaths {
     named: Vec<String>,
     /// Files that hooks, or scripts that they run, mention; only scripts count.
     mentioned: HashSet<String>,
+    /// Patterns of files that hooks may run.
+    patterns: Vec<NamePattern>,
     /// Directories of which they select scripts by a pattern.
     script_directories: Vec<String>,
     /// Directories of programs that the user's shell searches.
@@ -280,6 +282,7 @@ impl NamedPaths {
             [ENVRC, GIT_SETTINGS].contains(&hook.as_str()) && is_runner_file(path, file)
         };
         self.named.iter().any(|named| is_in(path, named))
+            || self.patterns.iter().any(|pattern| pattern.matches(path))
             || self.relative.contains(path, mode)
             || self.runner_files.iter().any(is_read)
             || is_script && (self.mentioned.contains(path) || self.script_directories.iter().any(is_selected))
@@ -521,7 +524,13 @@ impl NamedPaths {
         let directory = inside.as_deref().and_then(|inside| inside.rsplit_once('/')).unwrap_or_default().0;
         let from: Vec<&str> = ["", directory].into_iter().chain(entered.iter().map(String::as_str)).collect();
         if kind != TextKind::Settings {
-            for name in acting_names(&text, |name| top.join(name).is_file()) {
+            let mut names = acting_names(&text, |name| top.join(name).is_file());
+            if kind == TextKind::Hook {
+                let is_file = |name: &str| from.iter().any(|from| top.join(from).join(name).is_file());
+                names.extend(names_of_files(&text, is_file));
+                self.patterns.extend(name_patterns(&text));
+            }
+            for name in names {
                 self.named.extend(from.iter().map(|from| plain(&format!("{from}/{name}"))));
             }
         }
