@@ -14,8 +14,21 @@ const RUNNING: [&str; 14] = [
 ];
 
 /// Files of builds, which tools name that only look at them. The summary names them where a hook runs what they say.
-const BUILD_FILES: [&str; 6] =
-    ["Cargo.toml", "go.mod", "package.json", "pyproject.toml", "README.md", "tsconfig.json"];
+const BUILD_FILES: [&str; 13] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "go.mod",
+    "go.sum",
+    "package-lock.json",
+    "package.json",
+    "pnpm-lock.yaml",
+    "poetry.lock",
+    "pyproject.toml",
+    "README.md",
+    "tsconfig.json",
+    "uv.lock",
+    "yarn.lock",
+];
 
 /// Options whose file every build has.
 const BUILT: [&str; 1] = ["--manifest-path"];
@@ -64,6 +77,41 @@ pub(crate) fn names_of_files(text: &str, is_file: impl Fn(&str) -> bool) -> Vec<
     names.map(str::to_owned).collect()
 }
 
+/// Whether a text runs a file whose name it puts together in a variable, as in `p=x; p="$p.sh"; sh $p` and `sh ${f%.bak}`.
+pub(crate) fn runs_composed_name(text: &str) -> bool {
+    let all: Vec<Vec<&str>> =
+        text.lines().flat_map(|line| line.split([';', '&', '|'])).map(shell_words).collect();
+    let is_composed = |name: &str| {
+        all.iter().flatten().any(|word| {
+            let Some(rest) = word.strip_prefix(name) else { return false };
+            let is_of_parts = |value: &str| value.contains('$') && !value.contains(['/', '(']);
+            rest.starts_with("+=") || rest.strip_prefix('=').is_some_and(is_of_parts)
+        })
+    };
+    let is_run = |word: &str| {
+        let Some(rest) = word.strip_prefix('$').filter(|rest| !rest.starts_with(['(', '\''])) else {
+            return false;
+        };
+        let braced = rest.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let inner = braced.unwrap_or(rest);
+        let end = inner.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(inner.len());
+        let (name, operator) = inner.split_at(end);
+        let is_changed = braced.is_some() && operator.starts_with(['%', '#', '/']);
+        !name.is_empty() && (is_changed || operator.is_empty() && is_composed(name))
+    };
+    let runs = |words: &Vec<&str>| words.first().is_some_and(|first| RUNNING.contains(first));
+    all.iter().any(|words| runs(words) && words[1..].iter().any(|word| is_run(word)))
+}
+
+/// The words of a command, without quotes around them.
+fn shell_words(command: &str) -> Vec<&str> {
+    command
+        .split_whitespace()
+        .map(|word| word.trim_matches(['"', '\'']))
+        .filter(|word| *word != "do")
+        .collect()
+}
+
 /// Names of files of which a hook runs those that it finds.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NamePattern {
@@ -93,11 +141,15 @@ pub(crate) fn name_patterns(text: &str) -> Vec<NamePattern> {
     };
     let is_variable = |word: &&str| word.trim_start_matches("./").starts_with('$');
     let runs_variable = all.iter().any(|words| runs(words) && words.iter().any(is_variable));
+    let passes_on =
+        |words: &Vec<&str>| ["-exec", "-execdir", "xargs"].iter().any(|word| words.contains(word));
+    let has_runner = |words: &Vec<&str>| words.iter().any(|word| *word != "." && RUNNING.contains(word));
+    let runs_found = runs_variable || all.iter().any(|words| passes_on(words) && has_runner(words));
     let mut found = Vec::new();
     for words in &all {
         let is_run = runs(words) || (runs_variable && words.first() == Some(&"for"));
         for (at, word) in words.iter().enumerate().skip(1) {
-            let is_anywhere = ["-name", "-iname"].contains(&words[at - 1]);
+            let is_anywhere = runs_found && ["-name", "-iname"].contains(&words[at - 1]);
             let (before, after) = match word.split_once('*') {
                 Some((before, after)) => (before, Some(after)),
                 None => (*word, None),
@@ -119,7 +171,7 @@ pub(crate) fn name_patterns(text: &str) -> Vec<NamePattern> {
 
 #[cfg(test)]
 mod tests {
-    use super::{acting_names, name_patterns, names_of_files};
+    use super::{acting_names, name_patterns, names_of_files, runs_composed_name};
 
     #[test]
     fn patterns_match_at_the_top_or_where_find_looks() {
@@ -137,6 +189,22 @@ mod tests {
             name_patterns("echo * && for f in *.go; do gofmt -l $f; done; case $f in *.rs) ;; esac"),
             []
         );
+    }
+
+    #[test]
+    fn names_that_are_put_together_are_seen() {
+        for text in ["p=k; p=\"$p.sh\"; sh $p", "p=k; p+=.sh; sh \"$p\"", "f=k.sh.bak; sh \"${f%.bak}\""] {
+            assert!(runs_composed_name(text), "{text}");
+        }
+        for text in [
+            "p=k.sh; sh $p",
+            "root=$(git rev-parse --show-toplevel); sh \"$root/x.sh\"",
+            "PY=$(command -v python3); \"$PY\" x.py",
+            "n=$a.txt; grep x $n",
+            "exec \"$@\"",
+        ] {
+            assert!(!runs_composed_name(text), "{text}");
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::acting_names::{NamePattern, acting_names, name_patterns, names_of_files};
+use crate::acting_names::{NamePattern, acting_names, name_patterns, names_of_files, runs_composed_name};
 use crate::acting_settings::{ACTING_SETTINGS, included_by, lines_with_commands};
 use crate::attached_values::{command_directories, with_values_apart};
 use crate::command_settings::{as_file, command_settings};
@@ -529,6 +529,7 @@ impl NamedPaths {
                 let is_file = |name: &str| from.iter().any(|from| top.join(from).join(name).is_file());
                 names.extend(names_of_files(&text, is_file));
                 self.patterns.extend(name_patterns(&text));
+                self.script_directories.extend(runs_composed_name(&code).then(String::new));
             }
             for name in names {
                 self.named.extend(from.iter().map(|from| plain(&format!("{from}/{name}"))));
