@@ -185,10 +185,12 @@ mod tests {
             let matches = |path: &str| patterns.iter().any(|pattern| pattern.matches(path));
             assert!(matches(matching) && !matches(others), "{text}: {patterns:?}");
         }
-        assert_eq!(
-            name_patterns("echo * && for f in *.go; do gofmt -l $f; done; case $f in *.rs) ;; esac"),
-            []
-        );
+        for text in [
+            "echo * && for f in *.go; do gofmt -l $f; done; case $f in *.rs) ;; esac",
+            "git ls-files '*.sh' | xargs shellcheck; find . -name '*.sh' -exec shellcheck {} +",
+        ] {
+            assert_eq!(name_patterns(text), [], "{text}");
+        }
     }
 
     #[test]
