@@ -29,6 +29,7 @@ mod filtered_files;
 mod first_commit;
 mod first_verified;
 mod fleet_clone;
+mod found_names;
 mod git_refusal;
 mod git_settings;
 mod here_documents;

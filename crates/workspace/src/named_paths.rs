@@ -11,12 +11,13 @@ use autonoe_files::read_start;
 use autonoe_sandbox::Repository;
 use ignore::{DirEntry, WalkBuilder};
 
-use crate::acting_names::{NamePattern, acting_names, name_patterns, names_of_files, runs_composed_name};
+use crate::acting_names::{acting_names, names_of_files};
 use crate::acting_settings::{ACTING_SETTINGS, included_by, lines_with_commands};
 use crate::attached_values::{command_directories, with_values_apart};
 use crate::command_settings::{as_file, command_settings};
 use crate::computed_names::{directories_of_run_files, expanded_lines, with_own_name};
 use crate::disk_links::ways_of;
+use crate::found_names::{NamePattern, name_patterns, runs_composed_name};
 use crate::git_settings::{
     SettingsFile, expand_home, names_commands_of_git, settings_files, settings_of_variables,
 };

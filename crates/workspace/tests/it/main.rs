@@ -13,6 +13,7 @@ mod fleet_clone;
 mod held_back;
 mod killed_landing;
 mod landing;
+mod landing_advice;
 mod named_branches;
 mod note_home;
 mod odd_changes;
