@@ -81,6 +81,20 @@ fn judge_within(scope: &mut CommandScope<'_>, name: &str, args: &[Arg], depth: u
     }
     let own = starts.certain.map_or(args, |at| &args[..at]);
     let texts: Vec<&str> = shell_texts(name, args, own).collect();
+    let is_unknown_text = |at: usize| {
+        let arg = &own[at];
+        let before = at.checked_sub(1).and_then(|before| own[before].literal());
+        let attached = arg.text.split_once('=').map(|(option, _)| option);
+        arg.literal().is_none() && before.into_iter().chain(attached).any(|option| takes_text(name, option))
+    };
+    let are_known = !(0..own.len()).any(is_unknown_text);
+    if !are_known {
+        return deny_with_hint(
+            "command.dynamic",
+            "The text that a shell runs is not known before the command runs.",
+            "Write the command itself.",
+        );
+    }
     let shows = |arg: &Arg| matches!(arg.literal(), Some("-v" | "--version" | "-h" | "--help"));
     if ["npx", "npm", "pnpx"].contains(&name)
         && starts.all.is_empty()
@@ -157,27 +171,28 @@ impl Starts {
     }
 }
 
-/// The arguments that a runner gives to a shell. `own` are those before the program.
-fn shell_texts<'a>(name: &str, args: &'a [Arg], own: &'a [Arg]) -> impl Iterator<Item = &'a str> {
+/// Whether an option of a runner has the text of a command for a shell as its value: also in a cluster, abbreviated, and with one dash.
+fn takes_text(name: &str, option: &str) -> bool {
     let options =
         SHELL_TEXTS.iter().find(|(runners, _)| runners.contains(&name)).map(|(_, options)| *options);
-    let args = if options.is_some_and(<[_]>::is_empty) { args } else { own };
-    // Also in a cluster, abbreviated, and with one dash.
-    let takes_text = move |option: &str| {
-        let (Some(options), true) = (options, option.starts_with('-')) else { return false };
-        let plain = option.trim_start_matches('-');
-        let is_cluster =
-            !option.starts_with("--") && options.iter().any(|name| name.len() == 1 && plain.ends_with(name));
-        is_cluster || (!plain.is_empty() && options.iter().any(|name| name.starts_with(plain)))
-    };
+    let (Some(options), true) = (options, option.starts_with('-')) else { return false };
+    let plain = option.trim_start_matches('-');
+    let is_cluster =
+        !option.starts_with("--") && options.iter().any(|name| name.len() == 1 && plain.ends_with(name));
+    is_cluster || (!plain.is_empty() && options.iter().any(|name| name.starts_with(plain)))
+}
+
+/// The arguments that a runner gives to a shell. `own` are those before the program.
+fn shell_texts<'a>(name: &'a str, args: &'a [Arg], own: &'a [Arg]) -> impl Iterator<Item = &'a str> {
+    let takes_all =
+        SHELL_TEXTS.iter().any(|(runners, options)| runners.contains(&name) && options.is_empty());
+    let args = if takes_all { args } else { own };
     let texts = args.iter().enumerate().filter_map(|(at, arg)| arg.literal().map(|text| (at, text)));
     texts.filter_map(move |(at, text)| {
-        let attached = text.split_once('=').filter(|(option, _)| takes_text(option)).map(|(_, value)| value);
+        let attached =
+            text.split_once('=').filter(|(option, _)| takes_text(name, option)).map(|(_, value)| value);
         let before = at.checked_sub(1).and_then(|before| args[before].literal()).unwrap_or_default();
-        let is_text = match options {
-            Some([]) => text.contains(char::is_whitespace),
-            _ => takes_text(before),
-        };
+        let is_text = if takes_all { text.contains(char::is_whitespace) } else { takes_text(name, before) };
         attached.or_else(|| is_text.then_some(text))
     })
 }
